@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "configs/spec/address_map.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <iterator>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "configs/spec/grammar.h"
+
+namespace kvsim::config {
+namespace {
+
+int log2_of(std::int64_t power_of_two) {
+  return std::countr_zero(static_cast<std::uint64_t>(power_of_two));
+}
+
+std::uint64_t low_bits(int count) {
+  return (std::uint64_t{1} << count) - 1;
+}
+
+struct Coordinate {
+  std::string name;
+  const std::vector<AddressBit>& bits;
+  std::int64_t values;  ///< that it must tell apart
+  std::string counted;  ///< what they are: "rows"
+};
+
+std::vector<Coordinate> coordinates(const DeviceSpec& device) {
+  const AddressMapSpec& map = device.controller.mapping;
+  return {{"channel", map.channel, device.controller.channels, "channels"},
+          {"rank", map.rank, device.controller.ranks, "ranks"},
+          {"bank", map.bank, device.dram.banks, "banks"},
+          {"row", map.row, device.dram.rows, "rows"},
+          {"column", map.column, row_bytes(device.dram).count(), "bytes of a row"}};
+}
+
+/// One row of the matrix over GF(2) that the map is.
+struct Equation {
+  std::string coordinate;
+  std::uint64_t mask;
+  std::uint64_t combined;  ///< set of the map's bits, by number, whose XOR `mask` is
+  std::string name;        ///< "bank bit 1 (14^12)"
+};
+
+std::vector<Equation> equations(const std::vector<Coordinate>& all) {
+  std::vector<Equation> result;
+  for (const Coordinate& coordinate : all) {
+    for (std::size_t i = 0; i < coordinate.bits.size(); ++i) {
+      const AddressBit bit = coordinate.bits[i];
+      const std::string text = ListGrammar<std::vector<AddressBit>>::to_items({bit}).front();
+      result.push_back({coordinate.name, bit.mask, std::uint64_t{1} << result.size(),
+                        fmt::format("{} bit {} ({})", coordinate.name, i, text)});
+    }
+  }
+  return result;
+}
+
+/// Gaussian elimination. A set of bits whose XOR is always 0 says nothing new; it is told at the last of
+/// them.
+std::vector<MapProblem> dependent_bits(const std::vector<Equation>& all) {
+  std::vector<MapProblem> problems;
+  std::vector<Equation> basis;
+  for (Equation equation : all) {
+    for (const Equation& known : basis) {
+      const std::uint64_t pivot = std::bit_floor(known.mask);
+      if ((equation.mask & pivot) == 0) continue;
+      equation.mask ^= known.mask;
+      equation.combined ^= known.combined;
+    }
+    if (equation.mask != 0) {
+      basis.push_back(equation);
+      continue;
+    }
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if ((equation.combined >> i & 1) != 0) names.push_back(all[i].name);
+    }
+    problems.push_back(
+        {equation.coordinate, fmt::format("{} repeat each other (their XOR is always 0), so two addresses "
+                                          "would share one place",
+                                          fmt::join(names, " and "))});
+  }
+  return problems;
+}
+
+std::vector<MapProblem> wrong_counts(const std::vector<Coordinate>& all) {
+  std::vector<MapProblem> problems;
+  for (const Coordinate& coordinate : all) {
+    const int needed = log2_of(coordinate.values);
+    if (std::ssize(coordinate.bits) == needed) continue;
+    problems.push_back({coordinate.name, fmt::format("has {} bits, but {} {} need {}", coordinate.bits.size(),
+                                                     coordinate.values, coordinate.counted, needed)});
+  }
+  return problems;
+}
+
+/// Bits beyond the memory, and bits below a line's size anywhere but in the low column bits.
+std::vector<MapProblem> misplaced_bits(const std::vector<Coordinate>& all, Bytes capacity, Bytes line) {
+  std::vector<MapProblem> problems;
+  const int address_bits = log2_of(capacity.count());
+  const int line_bits = log2_of(line.count());
+  for (const Coordinate& coordinate : all) {
+    for (std::size_t i = 0; i < coordinate.bits.size(); ++i) {
+      const std::uint64_t mask = coordinate.bits[i].mask;
+      if ((mask & ~low_bits(address_bits)) != 0) {
+        problems.push_back(
+            {coordinate.name, fmt::format("bit {} uses address bit {}, but {} have bits 0 to {}", i,
+                                          std::bit_width(mask) - 1, to_text(capacity), address_bits - 1)});
+      }
+      const bool byte_in_line = coordinate.name == "column" && i < static_cast<std::size_t>(line_bits);
+      if (byte_in_line ? mask != std::uint64_t{1} << i : (mask & low_bits(line_bits)) != 0) {
+        problems.push_back(
+            {coordinate.name,
+             fmt::format("bit {}: address bits 0 to {} must be column bits 0 to {}, so that the {} of a "
+                         "cache line or burst lie in one row",
+                         i, line_bits - 1, line_bits - 1, to_text(line))});
+      }
+    }
+  }
+  return problems;
+}
+
+}  // namespace
+
+std::vector<MapProblem> address_map_problems(const DeviceSpec& device) {
+  const std::vector<Coordinate> all = coordinates(device);
+  // With a wrong number of bits everything else follows, so it is told alone.
+  if (std::vector<MapProblem> problems = wrong_counts(all); !problems.empty()) return problems;
+  const Bytes capacity = dram_capacity(device);
+  std::vector<MapProblem> problems =
+      misplaced_bits(all, capacity, std::max(device.llc.line, burst_bytes(device.dram)));
+  const std::vector<Equation> matrix = equations(all);
+  std::uint64_t unused = low_bits(log2_of(capacity.count()));
+  for (const Equation& equation : matrix) unused &= ~equation.mask;
+  for (; unused != 0; unused &= unused - 1) {
+    problems.push_back(
+        {"", fmt::format("address bit {} is in no coordinate; it is missing", std::countr_zero(unused))});
+  }
+  std::ranges::move(dependent_bits(matrix), std::back_inserter(problems));
+  return problems;
+}
+
+}  // namespace kvsim::config

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables of devices, and what must hold between their values.
+#include <fmt/format.h>
+
+#include "configs/spec/address_map.h"
+#include "configs/spec/schemas.h"
+
+namespace kvsim::config {
+namespace {
+
+using namespace kvsim::literals;
+
+void check_cache(const CacheSpec& cache, const Place& place) {
+  if (cache.size.count() % (cache.line.count() * cache.ways) != 0) {
+    place.error("ways", fmt::format("{} ways with lines of {} do not divide {} evenly", cache.ways,
+                                    to_text(cache.line), to_text(cache.size)));
+  }
+}
+
+void check_memory(const DeviceSpec& device, const Place& place) {
+  const Bytes capacity = dram_capacity(device);
+  if (device.os.firmware + device.os.reserve >= capacity) {
+    place.error("os.reserve",
+                fmt::format("firmware ({}) and reserve ({}) leave nothing of the {} installed",
+                            to_text(device.os.firmware), to_text(device.os.reserve), to_text(capacity)));
+  }
+  for (const MapProblem& problem : address_map_problems(device)) {
+    place.error(join_path("controller.mapping", problem.coordinate), problem.what);
+  }
+}
+
+void check_device(const DeviceSpec& device, const Place& place) {
+  if (device.clusters.empty())
+    place.error("clusters", "is empty; a device has at least one cluster of cores");
+  for (std::size_t i = 0; i < device.clusters.size(); ++i) {
+    const CoreSpec& core = device.clusters[i].core;
+    if (core.prefetch_page < device.llc.line) {
+      place.error("clusters", fmt::format("element {}: prefetch_page {} is smaller than a cache line of {}",
+                                          i, to_text(core.prefetch_page), to_text(device.llc.line)));
+    }
+  }
+  check_memory(device, place);
+}
+
+}  // namespace
+
+template <>
+const Schema<CoreSpec>& schema<CoreSpec>() {
+  using T = CoreSpec;
+  static const Schema<T> kSchema{
+      "a kind of CPU core, as far as its memory accesses and its dot products go",
+      {field("name", &T::name, "what reports call it").by_default("custom"),
+       field("clock", &T::clock, "clock frequency").between(10_MHz, 20_GHz),
+       field("simd_ops_per_cycle", &T::simd_ops_per_cycle,
+             "128-bit SIMD operations sustained per cycle in dot-product loops")
+           .between(0.001, 64),
+       field("reorder_buffer", &T::reorder_buffer, "instructions in flight; 1 for an in-order core")
+           .between(1, 4096),
+       field("demand_misses", &T::demand_misses, "cache lines that loads alone can have in flight")
+           .between(1, 1024),
+       field("prefetch_lines", &T::prefetch_lines,
+             "further lines that the hardware prefetcher keeps in flight")
+           .between(0, 1024),
+       field("prefetch_page", &T::prefetch_page, "the prefetcher starts anew at multiples of this")
+           .between(64_B, 1_GiB)
+           .power_of_two(),
+       field("prefetch_training", &T::prefetch_training,
+             "demand misses that the prefetcher needs before it runs ahead")
+           .between(0, 1024),
+       field("store_lines", &T::store_lines, "lines of stores in flight").between(1, 1024),
+       field("l2_size", &T::l2_size, "private cache that random accesses hit in").between(0_B, 1_GiB),
+       field("l2_latency", &T::l2_latency, "its load to use, beyond L1").between(0_ps, 1_us),
+       field("tlb_reach", &T::tlb_reach, "working set that needs no page walk").between(0_B, 1024_GiB),
+       field("tlb_walk", &T::tlb_walk, "added to a random access beyond that").between(0_ps, 10_us)}};
+  return kSchema;
+}
+
+template <>
+const Schema<ClusterSpec>& schema<ClusterSpec>() {
+  using T = ClusterSpec;
+  static const Schema<T> kSchema{"cores of one kind; threads are placed cluster by cluster, in this order",
+                                 {field("core", &T::core, "kind of core").entry_of("cores"),
+                                  field("count", &T::count, "number of cores").between(1, 1024)}};
+  return kSchema;
+}
+
+template <>
+const Schema<CacheSpec>& schema<CacheSpec>() {
+  using T = CacheSpec;
+  static const Schema<T> kSchema{
+      "last-level cache, shared by all cores",
+      {field("size", &T::size, "capacity").between(1_KiB, 4_GiB),
+       field("ways", &T::ways, "lines of a set").between(1, 1024),
+       field("line", &T::line, "bytes of a cache line").between(16_B, 1_KiB).power_of_two(),
+       field("latency", &T::latency, "load to use, beyond L1").between(0_ps, 10_us),
+       field("bandwidth", &T::bandwidth, "what one core gets from it")
+           .between(BytesPerSecond(1e6), BytesPerSecond(1e14))},
+      check_cache};
+  return kSchema;
+}
+
+template <>
+const Schema<InterconnectSpec>& schema<InterconnectSpec>() {
+  using T = InterconnectSpec;
+  static const Schema<T> kSchema{
+      "fabric between the caches and the memory controllers",
+      {field("request_latency", &T::request_latency, "a core's miss to the memory controller's queue")
+           .between(0_ps, 10_us),
+       field("response_latency", &T::response_latency, "last data beat to the core").between(0_ps, 10_us),
+       field("bandwidth", &T::bandwidth, "of the whole fabric")
+           .between(BytesPerSecond(1e6), BytesPerSecond(1e14))}};
+  return kSchema;
+}
+
+template <>
+const Schema<OsSpec>& schema<OsSpec>() {
+  using T = OsSpec;
+  static const Schema<T> kSchema{
+      "what the operating system takes, and how it hands memory out",
+      {field("firmware", &T::firmware, "not visible to the kernel: installed memory minus MemTotal")
+           .between(0_B, 1024_GiB),
+       field("reserve", &T::reserve, "used by kernel and services of an idle headless system")
+           .between(0_B, 1024_GiB),
+       field("page", &T::page, "page size").between(1_KiB, 1_GiB).power_of_two()}};
+  return kSchema;
+}
+
+template <>
+const Schema<DeviceSpec>& schema<DeviceSpec>() {
+  using T = DeviceSpec;
+  static const Schema<T> kSchema{
+      "a board: cores, caches, interconnect, DRAM and operating system",
+      {field("name", &T::name, "what reports call it").by_default("custom"),
+       field("description", &T::description, "one line about it").by_default(""),
+       field("clusters", &T::clusters, "clusters of cores, the preferred ones first"),
+       field("llc", &T::llc, "last-level cache"),
+       field("interconnect", &T::interconnect, "fabric between caches and memory"),
+       field("controller", &T::controller, "memory controllers and address map"),
+       field("dram", &T::dram, "DRAM part").entry_of("dram"), field("os", &T::os, "operating system")},
+      check_device};
+  return kSchema;
+}
+
+}  // namespace kvsim::config

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "configs/spec/device_spec.h"
+
+#include <algorithm>
+
+namespace kvsim::config {
+namespace {
+
+constexpr std::int64_t kBitsPerByte = 8;
+
+}  // namespace
+
+Hertz command_clock(const DramPartSpec& part) {
+  return part.data_rate / part.transfers_per_clock;
+}
+
+Picoseconds duration(const ClockedTime& timing, Hertz clock) {
+  const double clocks = static_cast<double>(timing.clocks) * kPicosecondsPerSecond / clock.as_double();
+  return std::max(timing.time, Picoseconds(static_cast<std::int64_t>(clocks + 0.5)));
+}
+
+Bytes row_bytes(const DramPartSpec& part) {
+  return Bytes(part.columns * part.width_bits / kBitsPerByte);
+}
+
+Bytes burst_bytes(const DramPartSpec& part) {
+  return Bytes(part.burst_length * part.width_bits / kBitsPerByte);
+}
+
+// The ranges of the schema keep this product below 2^63.
+Bytes dram_capacity(const DeviceSpec& device) {
+  const DramPartSpec& part = device.dram;
+  return row_bytes(part) * (device.controller.channels * device.controller.ranks * part.banks * part.rows);
+}
+
+BytesPerSecond peak_bandwidth(const DeviceSpec& device) {
+  const double bytes_per_transfer =
+      static_cast<double>(device.controller.channels * device.dram.width_bits) / double{kBitsPerByte};
+  return BytesPerSecond(bytes_per_transfer * device.dram.data_rate.as_double());
+}
+
+}  // namespace kvsim::config

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Resolved description of a device: cores, caches, interconnect, DRAM, and what the operating system keeps.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "configs/spec/dram_spec.h"
+#include "configs/units/quantity.h"
+
+namespace kvsim::config {
+
+/// One kind of CPU core, as far as its memory accesses and its dot products go.
+struct CoreSpec {
+  std::string name;
+  Hertz clock;
+  double simd_ops_per_cycle = 1;       ///< 128-bit SIMD operations sustained per cycle in dot-product loops
+  std::int64_t reorder_buffer = 1;     ///< instructions in flight; 1 for an in-order core
+  std::int64_t demand_misses = 1;      ///< cache lines that loads alone can have in flight
+  std::int64_t prefetch_lines = 0;     ///< further lines that the hardware prefetcher keeps in flight
+  Bytes prefetch_page;                 ///< the prefetcher starts anew at multiples of this
+  std::int64_t prefetch_training = 0;  ///< demand misses it needs before it runs ahead
+  std::int64_t store_lines = 1;        ///< lines of stores in flight
+  Bytes l2_size;                       ///< private cache that random accesses hit in
+  Picoseconds l2_latency;              ///< load to use beyond L1
+  Bytes tlb_reach;                     ///< working set that needs no page walk
+  Picoseconds tlb_walk;                ///< added to a random access beyond that
+
+  bool operator==(const CoreSpec&) const = default;
+};
+
+/// Cores of one kind. Threads are placed cluster by cluster in the order of the device file.
+struct ClusterSpec {
+  CoreSpec core;
+  std::int64_t count = 1;
+
+  bool operator==(const ClusterSpec&) const = default;
+};
+
+struct CacheSpec {
+  Bytes size;
+  std::int64_t ways = 16;
+  Bytes line;
+  Picoseconds latency;       ///< load to use beyond L1
+  BytesPerSecond bandwidth;  ///< what one core gets from it
+
+  bool operator==(const CacheSpec&) const = default;
+};
+
+struct InterconnectSpec {
+  Picoseconds request_latency;   ///< core's miss to the memory controller's queue
+  Picoseconds response_latency;  ///< last data beat to the core
+  BytesPerSecond bandwidth;      ///< of the whole fabric between caches and memory controllers
+
+  bool operator==(const InterconnectSpec&) const = default;
+};
+
+/// What the operating system takes and how it hands memory out.
+struct OsSpec {
+  Bytes firmware;  ///< not visible to the kernel: installed memory minus MemTotal
+  Bytes reserve;   ///< used by kernel and services of an idle headless system
+  Bytes page;
+
+  bool operator==(const OsSpec&) const = default;
+};
+
+struct DeviceSpec {
+  std::string name;
+  std::string description;
+  std::vector<ClusterSpec> clusters;
+  CacheSpec llc;
+  InterconnectSpec interconnect;
+  MemoryControllerSpec controller;
+  DramPartSpec dram;
+  OsSpec os;
+
+  bool operator==(const DeviceSpec&) const = default;
+};
+
+/// Bytes of DRAM installed: channels x ranks x banks x rows x row bytes.
+[[nodiscard]] Bytes dram_capacity(const DeviceSpec& device);
+/// Channels x width x data rate.
+[[nodiscard]] BytesPerSecond peak_bandwidth(const DeviceSpec& device);
+
+}  // namespace kvsim::config

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Resolved description of a DRAM part and of the controller in front of it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "configs/units/quantity.h"
+
+namespace kvsim::config {
+
+enum class DramStandard { lpddr4, lpddr4x, lpddr5 };
+
+/// A timing as JEDEC writes it: the larger of a time and a number of clocks ("18 ns", "4 tCK", "10 ns min 4
+/// tCK").
+struct ClockedTime {
+  Picoseconds time;
+  std::int64_t clocks = 0;
+
+  bool operator==(const ClockedTime&) const = default;
+};
+
+/// Timings of one part, named as JEDEC does. All from command to command of one channel.
+struct DramTiming {
+  ClockedTime read_latency;   ///< RL plus tDQSCK: read command to first data beat
+  ClockedTime write_latency;  ///< WL plus tDQSS: write command to first data beat
+  ClockedTime tRCD;           ///< activate to read or write
+  ClockedTime tRPpb;          ///< precharge (one bank) to activate
+  ClockedTime tRPab;          ///< precharge (all banks) to activate or refresh
+  ClockedTime tRAS;           ///< activate to precharge, same bank
+  ClockedTime tRRD;           ///< activate to activate, other bank, same rank
+  ClockedTime tFAW;           ///< window that holds at most four activates of a rank
+  ClockedTime tCCD;           ///< read to read or write to write, other bank group
+  ClockedTime tCCD_L;         ///< the same within a bank group (equal to tCCD where there are none)
+  ClockedTime tWTR;           ///< end of write data to read, same rank
+  ClockedTime tRTP;    ///< read to precharge: the part's tRTP; the burst is added by the standard's rule
+  ClockedTime tWR;     ///< end of write data to precharge
+  ClockedTime tRTRS;   ///< bus gap when the rank changes
+  ClockedTime tRFCab;  ///< refresh of all banks
+  ClockedTime tRFCpb;  ///< refresh of one bank
+  ClockedTime tREFI;   ///< average interval between all-bank refreshes
+
+  bool operator==(const DramTiming&) const = default;
+};
+
+struct DramPartSpec {
+  std::string name;
+  std::string description;
+  DramStandard standard = DramStandard::lpddr4x;
+  Hertz data_rate;  ///< transfers per second on each data line
+  std::int64_t transfers_per_clock =
+      2;                           ///< data beats per CK cycle: 2 in LPDDR4, 8 in LPDDR5 with WCK:CK 4:1
+  std::int64_t burst_length = 16;  ///< beats
+  std::int64_t width_bits = 16;    ///< data lines of a channel
+  std::int64_t bank_groups = 1;
+  std::int64_t banks = 8;  ///< per rank, over all bank groups
+  std::int64_t rows = 65536;
+  std::int64_t columns = 1024;
+  DramTiming timing;
+
+  bool operator==(const DramPartSpec&) const = default;
+};
+
+/// The command clock CK.
+[[nodiscard]] Hertz command_clock(const DramPartSpec& part);
+/// The larger of a timing's time and its clocks, in a clock of `clock`.
+[[nodiscard]] Picoseconds duration(const ClockedTime& timing, Hertz clock);
+/// Bytes that one row of one channel holds: columns x width.
+[[nodiscard]] Bytes row_bytes(const DramPartSpec& part);
+/// Bytes that one read or write command moves.
+[[nodiscard]] Bytes burst_bytes(const DramPartSpec& part);
+
+/// One bit of a coordinate: the XOR of the address bits set in `mask`.
+struct AddressBit {
+  std::uint64_t mask = 0;
+  bool operator==(const AddressBit&) const = default;
+};
+
+/// Physical address to DRAM coordinates, least significant bit first. Together the bits must be a bijection.
+struct AddressMapSpec {
+  std::vector<AddressBit> channel;
+  std::vector<AddressBit> rank;
+  std::vector<AddressBit> bank;
+  std::vector<AddressBit> row;
+  std::vector<AddressBit> column;  ///< byte within the row, so it includes the byte within the burst
+
+  bool operator==(const AddressMapSpec&) const = default;
+};
+
+enum class RefreshMode { none, all_bank, per_bank };
+
+struct MemoryControllerSpec {
+  std::int64_t channels = 4;
+  std::int64_t ranks = 1;
+  RefreshMode refresh = RefreshMode::per_bank;
+  bool turnaround = true;        ///< false drops the read/write turnaround, for what-if runs only
+  std::int64_t read_queue = 64;  ///< requests per channel the scheduler chooses from
+  std::int64_t write_queue = 64;
+  std::int64_t write_high = 48;  ///< start to drain writes at this fill,
+  std::int64_t write_low = 16;   ///< stop at this one
+  Picoseconds age_cap;           ///< a request this old goes before younger row hits
+  AddressMapSpec mapping;
+
+  bool operator==(const MemoryControllerSpec&) const = default;
+};
+
+}  // namespace kvsim::config

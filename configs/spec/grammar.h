@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text grammar of the values that only specifications have: timings, address bits, and the names of choices.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "configs/schema/member.h"
+#include "configs/spec/dram_spec.h"
+#include "configs/spec/model_spec.h"
+#include "configs/spec/run_spec.h"
+#include "configs/units/text.h"
+
+namespace kvsim {
+
+/// "18 ns", "8 tCK", "10 ns min 4 tCK" (the larger of both).
+template <>
+struct Grammar<config::ClockedTime> {
+  static std::string kind() { return "a timing"; }
+  static std::string pattern();
+  static Parsed<config::ClockedTime> parse(std::string_view text);
+  static std::string to_text(const config::ClockedTime& value);
+};
+
+template <>
+struct EnumNames<config::DramStandard> {
+  static constexpr std::array kAll{EnumName{config::DramStandard::lpddr4, "lpddr4"},
+                                   EnumName{config::DramStandard::lpddr4x, "lpddr4x"},
+                                   EnumName{config::DramStandard::lpddr5, "lpddr5"}};
+};
+
+template <>
+struct EnumNames<config::RefreshMode> {
+  static constexpr std::array kAll{EnumName{config::RefreshMode::none, "none"},
+                                   EnumName{config::RefreshMode::all_bank, "all_bank"},
+                                   EnumName{config::RefreshMode::per_bank, "per_bank"}};
+};
+
+template <>
+struct EnumNames<config::TensorRole> {
+  static constexpr std::array kAll{EnumName{config::TensorRole::token_embedding, "token_embedding"},
+                                   EnumName{config::TensorRole::output, "output"},
+                                   EnumName{config::TensorRole::attn_q, "attn_q"},
+                                   EnumName{config::TensorRole::attn_k, "attn_k"},
+                                   EnumName{config::TensorRole::attn_v, "attn_v"},
+                                   EnumName{config::TensorRole::attn_qkv, "attn_qkv"},
+                                   EnumName{config::TensorRole::attn_output, "attn_output"},
+                                   EnumName{config::TensorRole::ffn_gate, "ffn_gate"},
+                                   EnumName{config::TensorRole::ffn_up, "ffn_up"},
+                                   EnumName{config::TensorRole::ffn_down, "ffn_down"}};
+};
+
+template <>
+struct EnumNames<config::LayerRange> {
+  static constexpr std::array kAll{EnumName{config::LayerRange::all, "all"},
+                                   EnumName{config::LayerRange::more_bits, "more_bits"},
+                                   EnumName{config::LayerRange::first_eighth, "first_eighth"}};
+};
+
+template <>
+struct EnumNames<config::WeightBacking> {
+  static constexpr std::array kAll{EnumName{config::WeightBacking::mapped, "mapped"},
+                                   EnumName{config::WeightBacking::anonymous, "anonymous"}};
+};
+
+template <>
+struct EnumNames<config::Fidelity> {
+  static constexpr std::array kAll{EnumName{config::Fidelity::exact, "exact"},
+                                   EnumName{config::Fidelity::train, "train"},
+                                   EnumName{config::Fidelity::automatic, "auto"}};
+};
+
+}  // namespace kvsim
+
+namespace kvsim::config {
+
+/// Bits of a coordinate, least significant first: "7" (one address bit), "0-6" (a run of them), "13^11" (an
+/// XOR).
+template <>
+struct ListGrammar<std::vector<AddressBit>> {
+  static std::string kind() { return "address bits, such as 7, 0-6 or 13^11"; }
+  static std::string pattern() { return R"(^[0-9]+(-[0-9]+|(\^[0-9]+)+)?$)"; }
+  static Parsed<std::vector<AddressBit>> parse_item(std::string_view text);
+  static std::vector<std::string> to_items(const std::vector<AddressBit>& bits);
+};
+
+}  // namespace kvsim::config

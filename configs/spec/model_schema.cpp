@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables of language models, tensor types and weight formats, and what must hold between their values.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "configs/spec/schemas.h"
+
+namespace kvsim::config {
+namespace {
+
+using namespace kvsim::literals;
+
+// No type stores a weight in more than 64 bits; keeps the sizes of tensors in 64 bits.
+constexpr std::int64_t kMaxBytesPerWeight = 8;
+
+void check_model(const LlmSpec& model, const Place& place) {
+  if (model.heads % model.kv_heads != 0) {
+    place.error("kv_heads",
+                fmt::format("{} KV heads do not divide {} heads evenly; each KV head serves the same "
+                            "number of query heads",
+                            model.kv_heads, model.heads));
+  }
+}
+
+void check_type(const TensorType& type, const Place& place) {
+  if (type.bytes.count() > type.block * kMaxBytesPerWeight) {
+    place.error("bytes", fmt::format("'{}' for a block of {} is more than 64 bits per weight",
+                                     to_text(type.bytes), type.block));
+  }
+}
+
+void check_format(const WeightFormat& format, const Place& place) {
+  const auto known = [&](const std::string& name) {
+    return std::ranges::find(format.types, name, &TensorType::name) != format.types.end();
+  };
+  if (!known(format.main)) place.error("main", fmt::format("'{}' is not among the types", format.main));
+  for (const TensorRule& rule : format.rules) {
+    if (!known(rule.type)) place.error("rules", fmt::format("'{}' is not among the types", rule.type));
+  }
+}
+
+}  // namespace
+
+template <>
+const Schema<LlmSpec>& schema<LlmSpec>() {
+  using T = LlmSpec;
+  static const Schema<T> kSchema{
+      "geometry of a Llama-family decoder; GGUF's key is given where it has one",
+      {field("name", &T::name, "what reports call it").by_default("custom"),
+       field("description", &T::description, "one line about it").by_default(""),
+       field("layers", &T::layers, "decoder layers (block_count)").between(1, 1024),
+       field("width", &T::width, "numbers per token between layers (embedding_length)").between(1, 131072),
+       field("heads", &T::heads, "query heads (attention.head_count)").between(1, 1024),
+       field("kv_heads", &T::kv_heads, "key and value heads (attention.head_count_kv)").between(1, 1024),
+       field("head_dim", &T::head_dim, "numbers per head (attention.key_length)").between(1, 1024),
+       field("ffn", &T::ffn, "inner width of the feed-forward network (feed_forward_length)")
+           .between(1, 1 << 20),
+       field("vocabulary", &T::vocabulary, "tokens known (vocab_size)").between(1, 1 << 24),
+       field("context", &T::context, "tokens the model was trained for (context_length); more may be run")
+           .between(1, 1 << 24),
+       field("tied_embeddings", &T::tied_embeddings, "the output matrix is the embedding matrix").optional(),
+       field("qkv_bias", &T::qkv_bias, "Q, K and V have a bias (Qwen2)").optional(),
+       field("qk_norm", &T::qk_norm, "each head of Q and K is normalised (Qwen3)").optional(),
+       field("fused_qkv", &T::fused_qkv, "one tensor for Q, K and V, one for gate and up (Phi-3)").optional(),
+       field("rope_factors", &T::rope_factors, "F32 values of the rope factor tensors, 0 if there are none")
+           .between(0, 65536)
+           .optional()},
+      check_model};
+  return kSchema;
+}
+
+template <>
+const Schema<TensorType>& schema<TensorType>() {
+  using T = TensorType;
+  static const Schema<T> kSchema{
+      "how one tensor is stored",
+      {field("name", &T::name, "name in ggml").by_default("custom"),
+       field("block", &T::block, "weights of a block").between(1, 65536),
+       field("bytes", &T::bytes, "bytes of a block").between(1_B, 512_KiB),
+       field("simd_ops_per_32", &T::simd_ops_per_32,
+             "128-bit SIMD operations of a dot product per 32 weights")
+           .between(0, 10000),
+       field("fallback", &T::fallback, "type of rows that are no multiple of the block; empty: none")
+           .by_default("")},
+      check_type};
+  return kSchema;
+}
+
+template <>
+const Schema<TensorRule>& schema<TensorRule>() {
+  using T = TensorRule;
+  static const Schema<T> kSchema{
+      "tensors that are stored in another type than the format's main one",
+      {field("role", &T::role, "which tensors"),
+       field("layers", &T::layers,
+             "in which layers; more_bits: first and last eighth and every third between")
+           .optional(),
+       field("min_gqa", &T::min_gqa, "only if heads / kv_heads is at least this").between(0, 1024).optional(),
+       field("type", &T::type, "their tensor type")}};
+  return kSchema;
+}
+
+template <>
+const Schema<WeightFormat>& schema<WeightFormat>() {
+  using T = WeightFormat;
+  static const Schema<T> kSchema{
+      "what a quantised model file is made of: a type per tensor",
+      {field("name", &T::name, "what reports call it").by_default("custom"),
+       field("description", &T::description, "one line about it").by_default(""),
+       field("main", &T::main, "type of every matrix that no rule names"),
+       field("rules", &T::rules, "exceptions; the first that matches holds").by_default({}),
+       field("types", &T::types, "the tensor types; those of the catalogue need not be listed")
+           .entry_of("tensor_types")
+           .by_default({})},
+      check_format};
+  return kSchema;
+}
+
+}  // namespace kvsim::config

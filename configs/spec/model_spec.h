@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Resolved description of a language model's geometry and of number formats.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "configs/units/quantity.h"
+
+namespace kvsim::config {
+
+/// Geometry of a Llama-family decoder. Names in brackets are the GGUF keys.
+struct LlmSpec {
+  std::string name;
+  std::string description;
+  std::int64_t layers = 0;        ///< block_count
+  std::int64_t width = 0;         ///< embedding_length
+  std::int64_t heads = 0;         ///< attention.head_count
+  std::int64_t kv_heads = 0;      ///< attention.head_count_kv
+  std::int64_t head_dim = 0;      ///< attention.key_length = attention.value_length
+  std::int64_t ffn = 0;           ///< feed_forward_length
+  std::int64_t vocabulary = 0;    ///< vocab_size
+  std::int64_t context = 0;       ///< context_length: what the model was trained for
+  bool tied_embeddings = false;   ///< the output matrix is the embedding matrix
+  bool qkv_bias = false;          ///< Qwen2
+  bool qk_norm = false;           ///< Qwen3: RMSNorm over each head of Q and K
+  bool fused_qkv = false;         ///< Phi-3: one tensor for Q, K and V, one for gate and up
+  std::int64_t rope_factors = 0;  ///< F32 values of rope_freqs.weight (Llama 3.1 and later), else 0
+
+  bool operator==(const LlmSpec&) const = default;
+};
+
+/// Storage of one tensor: blocks of `block` elements in `bytes` bytes (ggml-common.h).
+struct TensorType {
+  std::string name;
+  std::int64_t block = 1;
+  Bytes bytes;
+  /// 128-bit SIMD operations that a dot product spends on 32 weights (dequantise, multiply, accumulate).
+  double simd_ops_per_32 = 0;
+  /// Type that takes its place when a row is not a multiple of `block` (llama-quant.cpp); empty: none.
+  std::string fallback;
+
+  bool operator==(const TensorType&) const = default;
+};
+
+enum class TensorRole {
+  token_embedding,
+  output,
+  attn_q,
+  attn_k,
+  attn_v,
+  attn_qkv,  ///< fused Q, K, V
+  attn_output,
+  ffn_gate,
+  ffn_up,  ///< also fused gate and up
+  ffn_down,
+  vector,  ///< norms, biases, rope factors: always F32
+};
+
+/// Layers a rule holds for; the ranges are llama.cpp's (llama-quant.cpp).
+enum class LayerRange {
+  all,
+  more_bits,     ///< first and last eighth, and every third between (`use_more_bits`)
+  first_eighth,  ///< i < layers / 8
+};
+
+struct TensorRule {
+  TensorRole role = TensorRole::output;
+  LayerRange layers = LayerRange::all;
+  std::int64_t min_gqa = 0;  ///< holds only if heads / kv_heads is at least this
+  std::string type;
+
+  bool operator==(const TensorRule&) const = default;
+};
+
+/// What a quantised model file is made of: a type per tensor.
+struct WeightFormat {
+  std::string name;
+  std::string description;
+  std::string main;               ///< type of every matrix that no rule names
+  std::vector<TensorRule> rules;  ///< the first that matches holds
+  std::vector<TensorType> types;  ///< every type that `main`, the rules and their fall-backs lead to
+
+  bool operator==(const WeightFormat&) const = default;
+};
+
+}  // namespace kvsim::config

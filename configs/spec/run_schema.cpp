@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables of a scenario, and what must hold between its parts.
+#include <fmt/format.h>
+
+#include "configs/error/error.h"
+#include "configs/spec/schemas.h"
+#include "configs/spec/tensors.h"
+
+namespace kvsim::config {
+namespace {
+
+using namespace kvsim::literals;
+
+// Far above any context; keeps the size of a KV cache in 64 bits.
+constexpr std::int64_t kMaxTokens = 1 << 24;
+
+void check_engine(const EngineSpec& engine, const Place& place) {
+  if (engine.kv.name != "F16") {
+    place.error(
+        "kv", fmt::format("'{}' cannot hold the KV cache: only F16 can for now. Formats made for weights are "
+                          "quantised offline; K and V come one token at a time and need kernels and error "
+                          "models of their own",
+                          engine.kv.name));
+  }
+}
+
+std::int64_t cores(const DeviceSpec& device) {
+  std::int64_t total = 0;
+  for (const ClusterSpec& cluster : device.clusters) total += cluster.count;
+  return total;
+}
+
+void check_run(const RunSpec& run, const Place& place) {
+  if (const std::int64_t available = cores(run.device); run.workload.threads > available) {
+    place.error("workload.threads", fmt::format("{} threads on the {} cores of {}; give at most {}",
+                                                run.workload.threads, available, run.device.name, available));
+  }
+  if (const std::int64_t tokens = run.workload.prompt + run.workload.generate; tokens > kMaxTokens) {
+    place.error(
+        "workload.generate",
+        fmt::format("prompt and generate are {} tokens together; at most {} can be run", tokens, kMaxTokens));
+  }
+  try {
+    static_cast<void>(tensors(run.model, run.engine.weights));
+  } catch (const UserError& error) {
+    place.error("engine.weights", error.what());
+  }
+}
+
+}  // namespace
+
+template <>
+const Schema<EngineSpec>& schema<EngineSpec>() {
+  using T = EngineSpec;
+  static const Schema<T> kSchema{
+      "how the inference engine works; defaults are llama.cpp's",
+      {field("weights", &T::weights, "format of the model file").entry_of("formats", "Q4_K_M"),
+       field("kv", &T::kv, "storage of K and V; F16 only for now").entry_of("tensor_types", "F16"),
+       field("ubatch", &T::ubatch, "prompt tokens computed together (llama.cpp's n_ubatch)")
+           .between(1, 65536)
+           .optional(),
+       field("context_padding", &T::context_padding,
+             "the KV cache's length is a multiple of this (llama.cpp pads n_ctx to 256)")
+           .between(1, 65536)
+           .optional(),
+       field("prefill_columns", &T::prefill_columns,
+             "prompt tokens per pass over a weight matrix (ggml-cpu multiplies in blocks of 16)")
+           .between(1, 65536)
+           .optional(),
+       field("kv_tile", &T::kv_tile, "cached tokens per tile of the attention kernel (assumed)")
+           .between(1, 65536)
+           .optional(),
+       field("barrier", &T::barrier, "cost of one meeting of the threads, after each operator (assumed)")
+           .between(0_ps, 1_ms)
+           .by_default(2_us),
+       field("runtime_heap", &T::runtime_heap,
+             "tokenizer, graph, stacks, code (llama.cpp's resident set minus weights, KV and compute buffer: "
+             "10 to 14 "
+             "MiB)")
+           .between(0_B, 64_GiB)
+           .by_default(14_MiB)},
+      check_engine};
+  return kSchema;
+}
+
+template <>
+const Schema<WorkloadSpec>& schema<WorkloadSpec>() {
+  using T = WorkloadSpec;
+  static const Schema<T> kSchema{
+      "what is asked of the engine",
+      {field("prompt", &T::prompt, "tokens of the prompt").between(1, kMaxTokens).optional(),
+       field("generate", &T::generate, "tokens to generate").between(0, kMaxTokens).optional(),
+       field("threads", &T::threads, "threads, placed on cores in the order of the device's clusters")
+           .between(1, 4096)
+           .optional()}};
+  return kSchema;
+}
+
+template <>
+const Schema<MemorySpec>& schema<MemorySpec>() {
+  using T = MemorySpec;
+  static const Schema<T> kSchema{
+      "how memory is taken",
+      {field("weights", &T::weights,
+             "mapped: pages of the model file, which can be dropped; anonymous: a copy in memory (--no-mmap)")
+           .optional()}};
+  return kSchema;
+}
+
+template <>
+const Schema<RunOptions>& schema<RunOptions>() {
+  using T = RunOptions;
+  static const Schema<T> kSchema{"how the simulation is done",
+                                 {field("fidelity", &T::fidelity,
+                                        "exact: every DRAM burst; train: bursts of a row together; auto: "
+                                        "trains, and samples of like operators")
+                                      .optional(),
+                                  field("relative_error", &T::relative_error,
+                                        "half-width of the interval that sampling aims for, as a share")
+                                      .between(0.0001, 0.5)
+                                      .optional(),
+                                  field("seed", &T::seed, "of everything random")
+                                      .between(0, std::numeric_limits<std::int64_t>::max())
+                                      .optional()}};
+  return kSchema;
+}
+
+template <>
+const Schema<RunSpec>& schema<RunSpec>() {
+  using T = RunSpec;
+  static const Schema<T> kSchema{
+      "a scenario",
+      {field("name", &T::name, "what reports call it").by_default(""),
+       field("description", &T::description, "what it asks").by_default(""),
+       field("device", &T::device, "the board").entry_of("devices"),
+       field("model", &T::model, "the language model").entry_of("llms"),
+       field("engine", &T::engine, "inference engine").optional(),
+       field("workload", &T::workload, "workload").optional(),
+       field("memory", &T::memory, "memory").optional(), field("run", &T::run, "simulation").optional()},
+      check_run};
+  return kSchema;
+}
+
+}  // namespace kvsim::config

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The resolved scenario: every default filled in, every name replaced by what it stands for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "configs/spec/device_spec.h"
+#include "configs/spec/model_spec.h"
+#include "configs/units/quantity.h"
+
+namespace kvsim::config {
+
+/// How the inference engine works. Defaults are llama.cpp's.
+struct EngineSpec {
+  WeightFormat weights;
+  TensorType kv;                       ///< storage of K and V
+  std::int64_t ubatch = 512;           ///< prompt tokens computed together
+  std::int64_t context_padding = 256;  ///< the KV cache's length is a multiple of this
+  std::int64_t prefill_columns = 16;   ///< prompt tokens per pass over a weight matrix
+  std::int64_t kv_tile = 128;          ///< cached tokens per tile of the attention kernel
+  Picoseconds barrier;                 ///< threads meet after each operator: cost of one meeting
+  Bytes runtime_heap;                  ///< tokenizer, graph, stacks, code
+
+  bool operator==(const EngineSpec&) const = default;
+};
+
+struct WorkloadSpec {
+  std::int64_t prompt = 512;    ///< tokens
+  std::int64_t generate = 256;  ///< tokens
+  std::int64_t threads = 4;
+
+  bool operator==(const WorkloadSpec&) const = default;
+};
+
+enum class WeightBacking { mapped, anonymous };
+
+struct MemorySpec {
+  WeightBacking weights = WeightBacking::mapped;
+
+  bool operator==(const MemorySpec&) const = default;
+};
+
+enum class Fidelity { exact, train, automatic };
+
+struct RunOptions {
+  Fidelity fidelity = Fidelity::automatic;
+  double relative_error = 0.01;  ///< half-width of the interval that sampling aims for
+  std::int64_t seed = 1;
+
+  bool operator==(const RunOptions&) const = default;
+};
+
+/// A file that went into the run, for provenance.
+struct InputFile {
+  std::string path;
+  std::string hash;  ///< 64-bit FNV-1a of the content, 16 hex digits
+
+  bool operator==(const InputFile&) const = default;
+};
+
+struct RunSpec {
+  std::string name;
+  std::string description;
+  DeviceSpec device;
+  LlmSpec model;
+  EngineSpec engine;
+  WorkloadSpec workload;
+  MemorySpec memory;
+  RunOptions run;
+
+  bool operator==(const RunSpec&) const = default;
+};
+
+}  // namespace kvsim::config

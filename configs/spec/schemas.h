@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables of all parameter sets.
+#pragma once
+
+#include "configs/schema/schema.h"
+#include "configs/spec/grammar.h"
+
+namespace kvsim::config {
+
+template <>
+const Schema<DramTiming>& schema<DramTiming>();
+template <>
+const Schema<DramPartSpec>& schema<DramPartSpec>();
+template <>
+const Schema<AddressMapSpec>& schema<AddressMapSpec>();
+template <>
+const Schema<MemoryControllerSpec>& schema<MemoryControllerSpec>();
+
+template <>
+const Schema<CoreSpec>& schema<CoreSpec>();
+template <>
+const Schema<ClusterSpec>& schema<ClusterSpec>();
+template <>
+const Schema<CacheSpec>& schema<CacheSpec>();
+template <>
+const Schema<InterconnectSpec>& schema<InterconnectSpec>();
+template <>
+const Schema<OsSpec>& schema<OsSpec>();
+template <>
+const Schema<DeviceSpec>& schema<DeviceSpec>();
+
+template <>
+const Schema<LlmSpec>& schema<LlmSpec>();
+template <>
+const Schema<TensorType>& schema<TensorType>();
+template <>
+const Schema<TensorRule>& schema<TensorRule>();
+template <>
+const Schema<WeightFormat>& schema<WeightFormat>();
+
+template <>
+const Schema<EngineSpec>& schema<EngineSpec>();
+template <>
+const Schema<WorkloadSpec>& schema<WorkloadSpec>();
+template <>
+const Schema<MemorySpec>& schema<MemorySpec>();
+template <>
+const Schema<RunOptions>& schema<RunOptions>();
+template <>
+const Schema<RunSpec>& schema<RunSpec>();
+
+}  // namespace kvsim::config

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/cpu/cpu.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "configs/error/error.h"
+
+namespace kvsim::model {
+
+namespace {
+
+/// Bytes that the threads read, each extent once however often they read it.
+Bytes bytes_read_once(const std::vector<ThreadWork>& threads) {
+  std::vector<std::pair<trace::Address, Bytes>> reads;
+  for (const ThreadWork& thread : threads) {
+    for (const trace::Extent& extent : thread.extents) {
+      if (extent.access == trace::Access::read) {
+        reads.emplace_back(extent.address, total_bytes(extent));
+      }
+    }
+  }
+  std::sort(reads.begin(), reads.end());
+  Bytes sum;
+  for (auto read = reads.begin(); read != reads.end(); ++read) {
+    sum += read == reads.begin() || *read != *std::prev(read) ? read->second : Bytes();
+  }
+  return sum;
+}
+
+}  // namespace
+
+Cpu::Cpu(const sc_core::sc_module_name& name, const config::DeviceSpec& device, MemoryPath& path)
+    : sc_module(name), cache_(device.llc) {
+  for (const config::ClusterSpec& cluster : device.clusters) {
+    for (std::int64_t i = 0; i < cluster.count; ++i) {
+      const std::string core = "core" + std::to_string(cores_.size());
+      cores_.push_back(std::make_unique<CpuCore>(core.c_str(), cluster.core, path.add_stream(window_of(cluster.core)),
+                                                 cache_, device.llc));
+    }
+  }
+}
+
+void Cpu::run(const std::vector<ThreadWork>& threads, Ownership& path) {
+  check(threads.size() <= cores_.size(), "every thread has a core");
+  const bool passes_cache = bytes_read_once(threads) > cache_.size();
+  for (std::size_t i = 0; i < threads.size(); ++i) {
+    cores_[i]->start(threads[i], passes_cache, path);
+  }
+  const CpuCore* last = nullptr;
+  for (std::size_t i = 0; i < threads.size(); ++i) {
+    while (!cores_[i]->done()) {
+      wait(cores_[i]->done_event());
+    }
+    if (last == nullptr || cores_[i]->done_at() > last->done_at()) {
+      last = cores_[i].get();
+    }
+  }
+  if (last != nullptr) {
+    path = last->path();
+  }
+}
+
+}  // namespace kvsim::model

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The way between the engines' line streams and the DRAM channels: interconnect, address map, controllers.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "configs/spec/device_spec.h"
+#include "configs/units/quantity.h"
+#include "models/critical_path/ownership.h"
+#include "models/dram/address_map.h"
+#include "models/dram/channel.h"
+#include "models/stream/line_stream.h"
+
+namespace kvsim::model {
+
+/// How much one scheduling decision covers.
+enum class Granularity : std::uint8_t {
+  burst,  ///< every DRAM burst by itself (fidelity exact)
+  train,  ///< consecutive bursts to one row together (fidelity train)
+};
+
+/// Bytes moved and row outcomes since the start.
+struct MemoryCounters {
+  Bytes read;
+  Bytes written;
+  std::int64_t row_hits = 0;
+  std::int64_t row_misses = 0;
+  std::int64_t row_conflicts = 0;
+  std::int64_t activates = 0;
+  std::int64_t refreshes = 0;
+};
+[[nodiscard]] MemoryCounters operator-(const MemoryCounters& a, const MemoryCounters& b);
+
+/// Event loop over streams and channels in plain C++. It pulls pieces out of the attached streams, carries them to their
+/// channel and their data back, and keeps the critical path. Time order holds across all streams and channels, so
+/// what a stream may see never depends on how far another has been simulated.
+class MemoryPath {
+ public:
+  MemoryPath(const config::DeviceSpec& device, Granularity granularity);
+
+  /// A stream of this path's granularity; owned by the path.
+  LineStream& add_stream(const StreamWindow& window);
+
+  /// Simulates until a stream has used up a segment and every earlier event is done, or nothing is left to do.
+  /// Returns the time up to which everything is known, LineStream::kNever in the latter case.
+  Picoseconds run();
+
+  [[nodiscard]] MemoryCounters counters() const;
+  [[nodiscard]] Bytes granule() const { return map_.granule(); }
+  /// Records the commands of `channel` into `log` (not owned; null stops it).
+  void log_commands(Channel channel, std::vector<IssuedCommand>* log);
+
+ private:
+  struct InFlight {
+    std::uint32_t stream = 0;
+    std::uint32_t slot = 0;
+    Picoseconds asked;  ///< when the stream asked for its first line
+    Owner owner = Owner::other_data;
+    std::int64_t lines = 0;
+    Picoseconds first_line = LineStream::kNever;  ///< end of its data beats
+  };
+  struct ChannelState {
+    ChannelController controller;
+    Picoseconds bus_end{};    ///< of the last data beats,
+    Ownership bus_path{};     ///< and the critical path to there
+  };
+
+  void look_at(std::size_t stream);
+  void issue(std::size_t stream);
+  void step(std::size_t channel);
+  void deliver(const Served& served, ChannelState& channel);
+  void extend_bus_path(const Served& served, const InFlight& piece, ChannelState& channel);
+
+  config::InterconnectSpec interconnect_;
+  CommandClock clock_;
+  AddressMap map_;
+  std::int64_t burst_bytes_;
+  Picoseconds line_time_;         ///< data beats of a line on its channel
+  Picoseconds fabric_line_time_;  ///< a line on the interconnect
+  std::int64_t max_lines_;
+
+  std::vector<LineStream> streams_;
+  std::vector<ChannelState> channels_;
+  std::vector<Picoseconds> next_issue_;  ///< by stream,
+  std::vector<Picoseconds> next_step_;   ///< and by channel
+  std::vector<InFlight> in_flight_;
+  std::vector<std::uint32_t> free_tags_;
+  Picoseconds now_;  ///< latest event; refreshes of idle banks are caught up with behind it
+  Picoseconds fabric_free_;
+  Picoseconds horizon_ = LineStream::kNever;  ///< end of the earliest finished segment not yet reported
+  Bytes read_;
+  Bytes written_;
+};
+
+}  // namespace kvsim::model

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cache lines one engine keeps in flight: which it may ask for next, and when it has used them.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "configs/units/quantity.h"
+#include "models/critical_path/ownership.h"
+#include "models/dram/fifo.h"
+#include "traces/record/record.h"
+
+namespace kvsim::model {
+
+inline constexpr std::int64_t kLineBytes = 64;
+
+/// How far an engine runs ahead of the line it is working on, in cache lines.
+struct StreamWindow {
+  std::int64_t in_flight = 1;  ///< asked for and not yet there
+  std::int64_t ahead = 1;      ///< asked for and not yet used
+  std::int64_t stores = 1;     ///< written and not yet taken by memory
+  /// A hardware prefetcher starts anew at every page and needs `training` demand misses before it runs ahead; 0 is an
+  /// engine that knows its addresses (DMA).
+  std::int64_t training = 0;
+  Bytes page{4096};
+};
+
+/// A strided run of lines that an engine reads or writes in order, and what it does with each line.
+struct Segment {
+  trace::Address address = 0;
+  Bytes row_bytes;
+  std::int64_t rows = 1;
+  Bytes stride;
+  trace::Access access = trace::Access::read;
+  Owner owner = Owner::other_data;  ///< of its data beats
+  Picoseconds per_line;             ///< work on one line
+  std::int64_t demand_lines = 1;    ///< lines that loads reach ahead without the prefetcher, at this much work a line
+  Picoseconds lead_in;              ///< work on data at hand before the first line
+  bool posted = false;              ///< a write-back: it leaves without waiting for the work before it
+};
+
+/// A request to memory: consecutive lines within one row of one channel.
+struct Piece {
+  trace::Address address = 0;
+  std::int64_t lines = 0;
+  trace::Access access = trace::Access::read;
+  Owner owner = Owner::other_data;
+  std::uint32_t slot = 0;  ///< the stream's name for it
+  Picoseconds first;       ///< when its first line is asked for; the last is at next_issue(), the others between
+};
+
+/// What comes back for a piece that was read.
+struct Delivery {
+  Picoseconds first;      ///< its first line arrives,
+  Picoseconds last;       ///< and its last
+  Picoseconds on_the_way; ///< of that, from the end of the data beats to the engine with nothing before it,
+  Picoseconds queued;     ///< and waiting for the interconnect
+};
+
+/// A line may be asked for while fewer than `in_flight` are on their way and fewer than `ahead` wait to be used; lines
+/// are used in order, each after it arrived and the one before was used. The same rules hold line by line in a piece.
+class LineStream {
+ public:
+  static constexpr Picoseconds kNever{std::numeric_limits<std::int64_t>::max()};
+
+  /// Pieces stay within blocks of `granule` and hold at most `max_lines` lines, which are asked for within `spread`.
+  struct Pieces {
+    Bytes granule;
+    std::int64_t max_lines = 1;
+    Picoseconds spread;
+  };
+  LineStream(const StreamWindow& window, const Pieces& pieces);
+
+  /// Starts at `now` with an empty window; `path` is the critical path that led here. Precondition: idle().
+  void begin(Picoseconds now, const Ownership& path);
+  void push(const Segment& segment);
+
+  /// When all of the next piece is asked for: kNever while that hangs on a piece in flight or nothing is queued.
+  [[nodiscard]] Picoseconds next_issue() const { return issue_.time; }
+  Piece issue();
+  /// The critical path up to where the first line of the piece in `slot` was asked for, until it arrives.
+  [[nodiscard]] const Ownership& issue_path(std::uint32_t slot) const {
+    return (slot & kStore) != 0 ? stores_[slot & ~kStore].path : slots_[slot].arrived_path;
+  }
+  /// The piece in `slot` arrives; `path` leads to the end of its data beats.
+  void arrived(std::uint32_t slot, const Delivery& delivery, const Ownership& path);
+  /// Memory has taken the store in `slot` at `time`, to where `path` leads.
+  void taken(std::uint32_t slot, Picoseconds time, const Ownership& path);
+
+  /// When each segment was used up that nobody has popped yet, in order.
+  [[nodiscard]] Fifo<Picoseconds>& finished() { return finished_; }
+  [[nodiscard]] const Fifo<Picoseconds>& finished() const { return finished_; }
+  [[nodiscard]] bool idle() const { return segments_.empty() && used_ == issued_; }
+  [[nodiscard]] Picoseconds used_until() const { return used_until_; }
+  [[nodiscard]] const Ownership& used_path() const { return *used_path_; }
+
+ private:
+  /// What is known of a piece that was issued.
+  struct Slot {
+    std::int64_t line_end = 0;  ///< lines issued up to and including this piece
+    std::int64_t lines = 0;
+    Picoseconds first_arrived = kNever;  ///< first line,
+    Picoseconds arrived = kNever;        ///< last line
+    Picoseconds first_used = kNever;
+    Picoseconds used = kNever;
+    Picoseconds per_line;
+    Picoseconds lead_in;
+    Owner owner = Owner::other_data;
+    bool ends_segment = false;
+    Ownership arrived_path;  ///< before it arrives: the path to where its first line was asked for
+    Ownership used_path;
+  };
+  /// Reads arrive in the order in which arrived() is called, which need not be the order of issue.
+  struct Arrival {
+    std::int64_t line_end = 0;  ///< lines arrived up to and including this piece
+    std::uint32_t slot = 0;
+  };
+  struct StoreSlot {
+    std::int64_t line_end = 0;  ///< lines stored up to and including this piece
+    Picoseconds taken = kNever;
+    Ownership path;
+  };
+  /// A time and the critical path that leads to it: `base`, and `more` of one owner.
+  struct Event {
+    Picoseconds time = kNever;
+    const Ownership* base = nullptr;
+    Owner owner = Owner::compute;
+    Picoseconds more;
+  };
+  static constexpr std::uint32_t kStore = 1u << 31;  ///< marks a piece's slot as a store's
+
+  [[nodiscard]] Slot& slot(std::uint64_t sequence) { return slots_[sequence & (slots_.size() - 1)]; }
+  [[nodiscard]] Arrival& arrival(std::uint64_t sequence) { return arrivals_[sequence & (arrivals_.size() - 1)]; }
+  [[nodiscard]] StoreSlot& store(std::uint64_t sequence) { return stores_[sequence & (stores_.size() - 1)]; }
+
+  void enter_row();
+  [[nodiscard]] std::int64_t cut_lines();
+  void consume_lines(std::int64_t lines);
+
+  void plan_issue();
+  void plan_read();
+  void plan_store();
+  [[nodiscard]] bool hold_read(std::int64_t line, Event& event);
+  [[nodiscard]] bool hold_for_arrivals(std::int64_t lines, Event& event);
+  [[nodiscard]] bool hold_for_use(std::uint64_t& pointer, std::int64_t line, Event& event);
+  void note_store(Piece& piece, const Ownership& path);
+  void use_arrived();
+  void use(Slot& slot);
+
+  StreamWindow window_;
+  std::int64_t granule_;
+  std::int64_t max_lines_;
+  Picoseconds spread_;
+
+  Fifo<Segment> segments_;
+  std::int64_t row_ = 0;      ///< of the front segment,
+  std::int64_t row_at_ = 0;   ///< its next line,
+  std::int64_t row_end_ = 0;  ///< and the end of its last; equal to row_at_ before the segment has begun
+  std::int64_t page_ = -1;       ///< of the reads
+  std::int64_t page_lines_ = 0;  ///< lines read since the page began
+
+  std::vector<Slot> slots_;
+  std::uint64_t issued_ = 0;  ///< pieces
+  std::uint64_t used_ = 0;
+  std::uint64_t ahead_at_ = 0;   ///< piece that the ahead rule waits for,
+  std::uint64_t demand_at_ = 0;  ///< and the demand rule
+  std::int64_t lines_ = 0;       ///< issued
+  std::int64_t lines_at_begin_ = 0;
+
+  std::vector<Arrival> arrivals_;
+  std::uint64_t arrived_ = 0;     ///< pieces
+  std::uint64_t arrival_at_ = 0;  ///< arrival that the in-flight rule waits for
+  std::int64_t lines_arrived_ = 0;
+
+  std::vector<StoreSlot> stores_;
+  std::uint64_t stores_issued_ = 0;
+  std::uint64_t stores_at_ = 0;
+  std::int64_t store_lines_ = 0;
+
+  std::int64_t piece_lines_ = 0;  ///< of the next piece
+  Event first_;                   ///< its first line can be asked for,
+  Event issue_;                   ///< and its last
+  Event last_issue_;
+  Ownership begin_path_;
+  Picoseconds used_until_;
+  const Ownership* used_path_ = &begin_path_;
+  Fifo<Picoseconds> finished_;
+};
+
+}  // namespace kvsim::model

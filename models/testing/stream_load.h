@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams on a memory path without SystemC: what they ask for in, when they were done out.
+#pragma once
+
+#include <vector>
+
+#include "configs/spec/device_spec.h"
+#include "models/memory_path/memory_path.h"
+
+namespace kvsim::model::testing {
+
+/// One engine's window and what it works through.
+struct StreamLoad {
+  StreamWindow window;
+  std::vector<Segment> segments;
+};
+
+struct LoadResult {
+  Picoseconds elapsed;               ///< until the last stream was done,
+  Ownership path;                    ///< and its critical path
+  std::vector<Picoseconds> ends;     ///< by stream
+  std::vector<Ownership> paths;      ///< by stream
+  MemoryCounters counters;           ///< after all writes were taken too
+
+  bool operator==(const LoadResult& other) const;
+};
+
+/// Runs the loads side by side from time 0 on a fresh memory.
+[[nodiscard]] LoadResult run_loads(const config::DeviceSpec& device, Granularity granularity,
+                                   const std::vector<StreamLoad>& loads);
+
+/// A window of `lines` reads in flight that nothing else limits.
+[[nodiscard]] StreamWindow wide_window(std::int64_t lines);
+
+}  // namespace kvsim::model::testing

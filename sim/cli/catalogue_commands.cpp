@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// `kvsim validate`, `explain` and `list`.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "configs/error/error.h"
+#include "configs/spec/catalogue.h"
+#include "configs/spec/explain.h"
+#include "configs/spec/resolve.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/options.h"
+#include "sim/cli/output.h"
+
+namespace kvsim::sim {
+
+int run_validate(const Command& self, const std::vector<std::string>& arguments) {
+  Options options(self);
+  options.positional("files");
+  if (!options.parse(arguments)) {
+    return 0;
+  }
+  const std::vector<std::string> files = options.list("files");
+  if (files.empty()) {
+    throw UserError("give at least one scenario file; see --help");
+  }
+  std::string mistakes;
+  for (const std::string& file : files) {
+    try {
+      const config::Scenario scenario = config::load_scenario(file);
+      write_stdout(fmt::format("{}: ok ({} on {})\n", file, scenario.spec.model.name, scenario.spec.device.name));
+    } catch (const UserError& error) {
+      mistakes += fmt::format("{}{}", mistakes.empty() ? "" : "\n", error.what());
+    }
+  }
+  if (!mistakes.empty()) {
+    throw UserError(mistakes);
+  }
+  return 0;
+}
+
+int run_explain(const Command& self, const std::vector<std::string>& arguments) {
+  Options options(self);
+  options.add()("json-schema", "print a JSON Schema of scenario files, for editors");
+  options.positional("keys");
+  if (!options.parse(arguments)) {
+    return 0;
+  }
+  if (options.has("json-schema")) {
+    write_stdout(config::json_schema().dump(2) + "\n");
+    return 0;
+  }
+  const std::vector<std::string> keys = options.list("keys");
+  if (keys.size() > 1) {
+    throw UserError("give one key, or none for all; see --help");
+  }
+  write_stdout(config::explain(keys.empty() ? "" : keys[0]));
+  return 0;
+}
+
+int run_list(const Command& self, const std::vector<std::string>& arguments) {
+  Options options(self);
+  options.positional("kinds");
+  if (!options.parse(arguments)) {
+    return 0;
+  }
+  const std::vector<std::string> kinds = options.list("kinds");
+  if (kinds.size() != 1) {
+    throw UserError("give one of devices, llms, formats, dram; see --help");
+  }
+  std::string text;
+  for (const std::string& id : config::catalogue_ids(kinds[0])) {
+    text += id + "\n";
+  }
+  write_stdout(text);
+  return 0;
+}
+
+}  // namespace kvsim::sim

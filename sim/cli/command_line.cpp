@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "configs/error/diagnostics.h"
+#include "configs/error/error.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/output.h"
+#include "sim/run/runner.h"
+#include "sim/version.h"
+
+namespace kvsim::sim {
+
+namespace {
+
+constexpr std::array kCommands = {
+    Command{"run", "SCENARIO [options]", "Simulates a scenario: does it fit, how fast is each token, and why.",
+            "  kvsim run scenarios/rk3588_llama8b.yaml\n"
+            "  kvsim run scenarios/rk3588_llama8b.yaml --set engine.weights=Q8_0 --set workload.prompt=2048\n"
+            "  kvsim run scenarios/rk3588_llama8b.yaml --format json --record llama8b.kvt",
+            run_run},
+    Command{"replay", "TRACE [options]", "Simulates a recorded access stream, on its own device or another.",
+            "  kvsim replay llama8b.kvt\n"
+            "  kvsim replay llama8b.kvt --device rk3588_lpddr5",
+            run_replay},
+    Command{"validate", "FILE...", "Reads scenario files and tells all mistakes in them.",
+            "  kvsim validate scenarios/*.yaml", run_validate},
+    Command{"explain", "[KEY]", "Explains a configuration key, a group of keys, or a catalogue entry with its sources.",
+            "  kvsim explain engine.ubatch\n"
+            "  kvsim explain devices/rk3588\n"
+            "  kvsim explain --json-schema > scenario.schema.json",
+            run_explain},
+    Command{"list", "devices|llms|formats|dram", "Prints the ids of the catalogue, one a line.",
+            "  kvsim list devices", run_list},
+};
+
+std::string help() {
+  std::string text =
+      "kvsim: memory-system simulator for language models on edge devices\n\n"
+      "usage: kvsim COMMAND [ARGUMENTS]     kvsim COMMAND --help\n\nCommands:\n";
+  for (const Command& command : kCommands) {
+    text += fmt::format("  {:<10} {}\n", command.name, command.summary);
+  }
+  text += "\nExamples:\n";
+  for (const Command& command : kCommands) {
+    text += fmt::format("{}\n", command.examples.substr(0, command.examples.find('\n')));
+  }
+  text += "\nExit codes: 0 ran (also when the verdict is out of memory), 2 wrong input, 3 internal fault, "
+          "130 interrupted\n";
+  return text;
+}
+
+int dispatch(const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" || arguments[0] == "help") {
+    write_stdout(help());
+    return arguments.empty() ? 2 : 0;
+  }
+  if (arguments[0] == "--version") {
+    write_stdout(fmt::format("kvsim {}\n", kVersion));
+    return 0;
+  }
+  const auto command = std::find_if(kCommands.begin(), kCommands.end(),
+                                    [&](const Command& c) { return c.name == arguments[0]; });
+  if (command == kCommands.end()) {
+    std::vector<std::string_view> names;
+    for (const Command& c : kCommands) {
+      names.push_back(c.name);
+    }
+    const auto meant = did_you_mean(arguments[0], names);
+    throw UserError(fmt::format("unknown command '{}'{}; see 'kvsim --help'", arguments[0],
+                                meant ? fmt::format(", did you mean '{}'?", *meant) : ""));
+  }
+  return command->run(*command, {arguments.begin() + 1, arguments.end()});
+}
+
+}  // namespace
+
+std::span<const Command> commands() { return kCommands; }
+
+int run_command_line(const std::vector<std::string>& arguments) {
+  try {
+    return dispatch(arguments);
+  } catch (const UserError& error) {
+    write_stderr(fmt::format("kvsim: {}\n", error.what()));
+    return 2;
+  } catch (const Interrupted&) {
+    write_stderr("kvsim: interrupted; nothing was written\n");
+    return 130;
+  } catch (const std::bad_alloc&) {
+    write_stderr("kvsim: this machine has too little memory for the simulation; use a smaller model or fewer tokens\n");
+    return 2;
+  } catch (const std::exception& error) {
+    write_stderr(fmt::format("kvsim: internal fault: {}\nThis is a bug in kvsim; please report it with the command and "
+                             "its files.\n",
+                             error.what()));
+    return 3;
+  }
+}
+
+}  // namespace kvsim::sim

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What goes to the terminal: results to stdout, everything else to stderr.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <string_view>
+
+namespace kvsim::sim {
+
+/// Writes a result. Throws UserError if stdout does not take it (disk full, closed pipe).
+void write_stdout(std::string_view text);
+void write_stderr(std::string_view text);
+
+/// A bar on stderr while something takes longer than a second; nothing if stderr is not a terminal.
+class ProgressBar {
+ public:
+  ProgressBar();
+  ~ProgressBar();
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+
+  void show(double done);
+
+ private:
+  bool terminal_;
+  bool shown_ = false;
+  std::chrono::steady_clock::time_point start_;
+  std::chrono::steady_clock::time_point last_;
+};
+
+/// Set when the user presses Ctrl-C; from the second time on the process ends at once.
+[[nodiscard]] const std::atomic<bool>& interrupt_flag();
+
+}  // namespace kvsim::sim

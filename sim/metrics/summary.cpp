@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/metrics/summary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "models/os_memory/memory_ledger.h"
+#include "sim/metrics/human.h"
+#include "traces/workload/memory_layout.h"
+
+namespace kvsim::sim {
+
+using model::Owner;
+using trace::Phase;
+
+namespace {
+
+std::vector<const StepResult*> steps_of(const RunRecord& record, Phase phase) {
+  std::vector<const StepResult*> steps;
+  for (const StepResult& step : record.steps) {
+    if (step.mark.phase == phase) {
+      steps.push_back(&step);
+    }
+  }
+  return steps;
+}
+
+Measurement sum_of(const std::vector<const StepResult*>& steps) {
+  Measurement sum;
+  for (const StepResult* step : steps) {
+    sum += step->total;
+  }
+  return sum;
+}
+
+/// Nearest-rank percentile of sorted values.
+Picoseconds percentile(const std::vector<Picoseconds>& sorted, double share) {
+  const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size())));
+  return sorted[std::max<std::size_t>(rank, 1) - 1];
+}
+
+Percentiles percentiles_of(const std::vector<const StepResult*>& steps) {
+  std::vector<Picoseconds> times;
+  for (const StepResult* step : steps) {
+    times.push_back(time_of(*step));
+  }
+  std::sort(times.begin(), times.end());
+  return {.p50 = percentile(times, 0.5), .p95 = percentile(times, 0.95), .max = times.back()};
+}
+
+/// 0, 512, 1024, 2048, ... and the last depth, as far as a step ran there.
+std::vector<DepthSpeed> speeds_of(const RunRecord& record) {
+  std::vector<DepthSpeed> speeds;
+  std::int64_t last = 0;
+  for (const StepResult& step : record.steps) {
+    last = step.mark.phase == Phase::decode ? std::max<std::int64_t>(last, step.mark.depth) : last;
+  }
+  const auto shown = [&](std::int64_t depth) {
+    return depth == 0 || depth == last || (depth >= 512 && (depth & (depth - 1)) == 0);
+  };
+  for (const StepResult& step : record.steps) {
+    const bool one_token = step.mark.phase == Phase::decode || step.mark.phase == Phase::probe;
+    if (one_token && shown(step.mark.depth)) {
+      speeds.push_back({.depth = step.mark.depth, .tokens_per_second = 1 / seconds(time_of(step))});
+    }
+  }
+  std::sort(speeds.begin(), speeds.end(), [](const DepthSpeed& a, const DepthSpeed& b) { return a.depth < b.depth; });
+  return speeds;
+}
+
+std::vector<BreakdownPart> breakdown_of(const Measurement& sum) {
+  struct Name {
+    Owner owner;
+    const char* part;
+    const char* text;
+  };
+  static constexpr Name kNames[] = {
+      {Owner::weights, "weights", "weights (data beats)"},
+      {Owner::kv_read, "kv_read", "KV read (data beats)"},
+      {Owner::kv_write, "kv_write", "KV write (data beats)"},
+      {Owner::other_data, "other_traffic", "other traffic (data beats)"},
+      {Owner::compute, "compute", "compute not hidden"},
+      {Owner::row, "row_conflicts", "row misses and conflicts"},
+      {Owner::refresh, "refresh", "refresh"},
+      {Owner::turnaround, "turnaround", "read/write and rank turnaround"},
+      {Owner::queue, "queue", "waiting in queues"},
+      {Owner::latency, "latency", "access latency not hidden"},
+      {Owner::barrier, "barrier", "threads meeting"},
+  };
+  static_assert(std::size(kNames) == model::kOwners);
+  std::vector<BreakdownPart> parts;
+  for (const Name& name : kNames) {
+    parts.push_back({.part = name.part, .text = name.text, .share = sum.part(name.owner) / sum.picoseconds()});
+  }
+  return parts;
+}
+
+Speed speed_of(const config::RunSpec& spec, const RunRecord& record) {
+  const auto prefill = steps_of(record, Phase::prefill);
+  const auto decode = steps_of(record, Phase::decode);
+  Speed speed;
+  for (const StepResult* step : prefill) {
+    speed.time_to_first_token += time_of(*step);
+  }
+  if (speed.time_to_first_token > Picoseconds()) {
+    speed.prefill_tokens_per_second =
+        static_cast<double>(spec.workload.prompt) / seconds(speed.time_to_first_token);
+  }
+  double time = 0;
+  double simulated = 0;
+  double half_width = 0;
+  for (const StepResult& step : record.steps) {
+    time += step.total.picoseconds();
+    simulated += step.simulated;
+    half_width += step.half_width;  // the steps share their samples, so their errors add up
+  }
+  speed.simulated_share = time > 0 ? std::min(1.0, simulated / time) : 1;
+  speed.relative_ci = time > 0 ? half_width / time : 0;
+  speed.decode = speeds_of(record);
+  if (decode.empty()) {
+    return speed;
+  }
+  const Measurement sum = sum_of(decode);
+  const double elapsed = sum.picoseconds() / kPicosecondsPerSecond;
+  speed.inter_token = percentiles_of(decode);
+  speed.breakdown = breakdown_of(sum);
+  speed.read = BytesPerSecond(sum.bytes_read() / elapsed);
+  speed.written = BytesPerSecond(sum.bytes_written() / elapsed);
+  const double commands = std::max(1.0, sum.row_hits() + sum.row_misses() + sum.row_conflicts());
+  speed.row_hit = sum.row_hits() / commands;
+  speed.row_miss = sum.row_misses() / commands;
+  speed.row_conflict = sum.row_conflicts() / commands;
+  Bytes bytes;
+  for (const StepResult* step : decode) {
+    bytes += step->model_bytes;
+  }
+  const auto tokens = static_cast<double>(decode.size());
+  speed.bytes_per_token = bytes / static_cast<std::int64_t>(decode.size());
+  speed.roofline_tokens_per_second = peak_bandwidth(spec.device).count() / (bytes.as_double() / tokens);
+  speed.mean_tokens_per_second = tokens / elapsed;
+  return speed;
+}
+
+}  // namespace
+
+Picoseconds time_of(const StepResult& step) { return Picoseconds(std::llround(step.total.picoseconds())); }
+
+std::int64_t max_context(const config::RunSpec& spec) {
+  const trace::LlmRun run = trace::llm_run(spec);
+  const auto fits = [&](std::int64_t tokens) {
+    model::MemoryLedger ledger(spec.device.os, dram_capacity(spec.device));
+    for (const trace::Allocation& a : trace::allocations(run, tokens)) {
+      if (ledger.allocate({.address = 0, .bytes = a.bytes, .kind = a.kind, .backing = a.backing, .name = a.name})) {
+        return false;
+      }
+    }
+    return !ledger.pages();
+  };
+  std::int64_t low = 0;  // fits, or no context at all
+  std::int64_t high = std::max<std::int64_t>(1, spec.model.context) + 1;
+  while (high - low > 1) {
+    const std::int64_t middle = low + (high - low) / 2;
+    (fits(middle) ? low : high) = middle;
+  }
+  return low;
+}
+
+Summary summarise(const config::RunSpec& spec, const RunRecord& record) {
+  Summary summary;
+  summary.peak = peak_bandwidth(spec.device);
+  summary.max_context_tokens = max_context(spec);
+  if (record.broken) {
+    summary.verdict = {.fits = false,
+                       .limit = record.broken->limit,
+                       .token = record.broken->token,
+                       .message = record.broken->message};
+    return summary;
+  }
+  summary.verdict = {.fits = true,
+                     .limit = "",
+                     .token = std::nullopt,
+                     .message = fmt::format("fits: {} of {} in use at most", human(record.peak),
+                                            human(record.available))};
+  summary.speed = speed_of(spec, record);
+  return summary;
+}
+
+}  // namespace kvsim::sim

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The figures of a run that reports show, computed once for all formats.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "configs/spec/run_spec.h"
+#include "configs/units/quantity.h"
+#include "sim/run/run_record.h"
+
+namespace kvsim::sim {
+
+struct Verdict {
+  bool fits = false;
+  std::string limit;                  ///< empty if it fits
+  std::optional<std::int64_t> token;  ///< generated when the limit broke; none if it fits or broke at load
+  std::string message;
+};
+
+struct DepthSpeed {
+  std::int64_t depth = 0;
+  double tokens_per_second = 0;
+};
+
+/// A part of a decode token's time.
+struct BreakdownPart {
+  std::string part;  ///< name in JSON
+  std::string text;  ///< for people
+  double share = 0;
+};
+
+struct Percentiles {
+  Picoseconds p50, p95, max;
+};
+
+/// What can only be said of a run that went through.
+struct Speed {
+  Picoseconds time_to_first_token;
+  double prefill_tokens_per_second = 0;
+  std::optional<Percentiles> inter_token;  ///< none if nothing was generated
+  std::vector<DepthSpeed> decode;
+  std::vector<BreakdownPart> breakdown;  ///< of the mean decode token, adding up to 1
+  BytesPerSecond read, written;          ///< mean over decode
+  double row_hit = 0, row_miss = 0, row_conflict = 0;  ///< shares of DRAM column commands
+  Bytes bytes_per_token;                 ///< weights and KV of the mean decode token
+  double roofline_tokens_per_second = 0; ///< peak bandwidth / bytes_per_token
+  double mean_tokens_per_second = 0;
+  double simulated_share = 0;
+  double relative_ci = 0;  ///< half-width of the 95 % interval of the whole run's time, over that time
+};
+
+struct Summary {
+  Verdict verdict;
+  std::optional<Speed> speed;
+  BytesPerSecond peak;
+  std::int64_t max_context_tokens = 0;  ///< largest context that fits; 0 if none does
+};
+
+[[nodiscard]] Summary summarise(const config::RunSpec& spec, const RunRecord& record);
+
+/// Largest context, in tokens, whose allocations fit the device as the verdict asks; 0 if none does. At most what the
+/// model was trained for.
+[[nodiscard]] std::int64_t max_context(const config::RunSpec& spec);
+
+/// Time of a step, in whole picoseconds.
+[[nodiscard]] Picoseconds time_of(const StepResult& step);
+
+}  // namespace kvsim::sim

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "sim/metrics/human.h"
+#include "sim/report/report.h"
+#include "sim/version.h"
+
+namespace kvsim::sim {
+
+namespace {
+
+using Out = std::back_insert_iterator<std::string>;
+
+void verdict(Out out, const Report& report) {
+  const Verdict& v = report.summary.verdict;
+  fmt::format_to(out, "{}: {}\n\n", v.fits ? "FITS" : "DOES NOT FIT", v.message);
+  fmt::format_to(out, "{} {}, KV {}, on {}\n", report.spec.model.name, report.spec.engine.weights.name,
+                 report.spec.engine.kv.name, report.spec.device.name);
+  fmt::format_to(out, "{} prompt tokens, {} generated, {} threads\n\n", report.spec.workload.prompt,
+                 report.spec.workload.generate, report.spec.workload.threads);
+}
+
+void latency(Out out, const Speed& speed) {
+  fmt::format_to(out, "Time to first token    {:>10}   ({:.1f} tokens/s prefill)\n",
+                 human(speed.time_to_first_token), speed.prefill_tokens_per_second);
+  if (!speed.inter_token) {
+    return;
+  }
+  fmt::format_to(out, "Inter-token latency    {:>10} p50, {} p95, {} max\n", human(speed.inter_token->p50),
+                 human(speed.inter_token->p95), human(speed.inter_token->max));
+  for (const DepthSpeed& at : speed.decode) {
+    fmt::format_to(out, "Decode at depth {:>6}   {:>6.2f} tokens/s\n", at.depth, at.tokens_per_second);
+  }
+  fmt::format_to(out, "Roofline               {:>6.2f} tokens/s   ({} of weights and KV per token at peak bandwidth; "
+                      "simulated: {:.2f})\n\n",
+                 speed.roofline_tokens_per_second, human(speed.bytes_per_token), speed.mean_tokens_per_second);
+}
+
+void breakdown(Out out, const Speed& speed) {
+  fmt::format_to(out, "Where a decode token's time goes (critical path)\n");
+  for (const BreakdownPart& part : speed.breakdown) {
+    fmt::format_to(out, "  {:<32} {:>8}\n", part.text, percent(part.share));
+  }
+  fmt::format_to(out, "\n");
+}
+
+void dram(Out out, const Summary& summary) {
+  const Speed& speed = *summary.speed;
+  fmt::format_to(out, "DRAM while decoding    {} read, {} written, of {} peak ({})\n", human(speed.read),
+                 human(speed.written), human(summary.peak),
+                 percent((speed.read.count() + speed.written.count()) / summary.peak.count()));
+  fmt::format_to(out, "Rows                   {} hit, {} miss, {} conflict\n\n", percent(speed.row_hit),
+                 percent(speed.row_miss), percent(speed.row_conflict));
+}
+
+void memory(Out out, const Report& report) {
+  const config::OsSpec& os = report.spec.device.os;
+  fmt::format_to(out, "Memory budget\n");
+  fmt::format_to(out, "  {:<32} {:>12}\n", "installed", human(dram_capacity(report.spec.device)));
+  fmt::format_to(out, "  {:<32} {:>12}\n", "- firmware", human(os.firmware));
+  fmt::format_to(out, "  {:<32} {:>12}\n", "- operating system", human(os.reserve));
+  fmt::format_to(out, "  {:<32} {:>12}\n", "= left for the model", human(report.record.available));
+  for (const model::LedgerItem& item : report.record.items) {
+    const bool mapped = item.backing == trace::Backing::file_mapped;
+    fmt::format_to(out, "  {:<32} {:>12}{}\n", item.name, human(item.bytes), mapped ? "   (file-mapped)" : "");
+  }
+  fmt::format_to(out, "  {:<32} {:>12}   (peak {})\n", "in use", human(report.record.total),
+                 human(report.record.peak));
+  fmt::format_to(out, "Largest context        {} tokens{}\n\n", report.summary.max_context_tokens,
+                 report.summary.max_context_tokens == report.spec.model.context ? " (the model's own limit)" : "");
+}
+
+void fidelity(Out out, const Report& report) {
+  const Speed& speed = *report.summary.speed;
+  switch (report.spec.run.fidelity) {
+    case config::Fidelity::exact:
+      fmt::format_to(out, "Fidelity               exact: every DRAM burst was scheduled\n");
+      break;
+    case config::Fidelity::train:
+      fmt::format_to(out, "Fidelity               train: every row train was scheduled\n");
+      break;
+    case config::Fidelity::automatic:
+      fmt::format_to(out, "Fidelity               auto: {} of the time simulated, the rest reused from like operators and "
+                          "interpolated over depth; +-{} at 95 % confidence\n",
+                     percent(speed.simulated_share), percent(speed.relative_ci));
+      break;
+  }
+}
+
+}  // namespace
+
+std::string text_report(const Report& report) {
+  std::string text;
+  const Out out = std::back_inserter(text);
+  verdict(out, report);
+  if (report.summary.speed) {
+    latency(out, *report.summary.speed);
+    if (report.summary.speed->inter_token) {
+      breakdown(out, *report.summary.speed);
+      dram(out, report.summary);
+    }
+  }
+  memory(out, report);
+  if (report.summary.speed) {
+    fidelity(out, report);
+  }
+  fmt::format_to(out, "kvsim {}, seed {}\n", kVersion, report.spec.run.seed);
+  return text;
+}
+
+}  // namespace kvsim::sim

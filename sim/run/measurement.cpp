@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/run/measurement.h"
+
+namespace kvsim::sim {
+
+Measurement::Measurement(const model::Ownership& path, const model::MemoryCounters& memory) {
+  values_[kTime] = path.total().as_double();
+  for (std::size_t i = 0; i < model::kOwners; ++i) {
+    values_[kParts + i] = path.part(static_cast<model::Owner>(i)).as_double();
+  }
+  values_[kMemory] = memory.read.as_double();
+  values_[kMemory + 1] = memory.written.as_double();
+  values_[kMemory + 2] = static_cast<double>(memory.row_hits);
+  values_[kMemory + 3] = static_cast<double>(memory.row_misses);
+  values_[kMemory + 4] = static_cast<double>(memory.row_conflicts);
+}
+
+Measurement& Measurement::operator+=(const Measurement& other) {
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    values_[i] += other.values_[i];
+  }
+  return *this;
+}
+
+Measurement Measurement::on_line(const Measurement& a, const Measurement& b, double at) {
+  Measurement result = a * (1 - at);
+  return result += b * at;
+}
+
+}  // namespace kvsim::sim

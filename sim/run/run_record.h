@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run gives: per step its time and where it went, the memory ledger, and how much was simulated.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "configs/units/quantity.h"
+#include "models/os_memory/memory_ledger.h"
+#include "sim/run/measurement.h"
+#include "traces/record/record.h"
+
+namespace kvsim::sim {
+
+struct StepResult {
+  trace::Mark mark;
+  Measurement total;
+  double half_width = 0;  ///< picoseconds, of the 95 % interval
+  double simulated = 0;   ///< picoseconds of it that were simulated; the rest was reused or interpolated
+  Bytes model_bytes;      ///< weights and KV that the software read and wrote
+};
+
+/// A limit that the run broke.
+struct BrokenLimit {
+  std::string limit;    ///< "memory", "page cache"
+  std::string message;
+  std::optional<std::int64_t> token;  ///< generated before it broke; none at load
+};
+
+struct RunRecord {
+  std::optional<BrokenLimit> broken;
+  std::vector<model::LedgerItem> items;
+  Bytes total;
+  Bytes peak;
+  Bytes available;
+  std::vector<StepResult> steps;
+};
+
+}  // namespace kvsim::sim

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/run/runner.h"
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <map>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+#include <systemc>
+
+#include "configs/error/error.h"
+#include "models/os_memory/memory_ledger.h"
+#include "sim/metrics/human.h"
+#include "sim/run/operation.h"
+#include "sim/run/sampler.h"
+#include "sim/soc/soc.h"
+
+namespace kvsim::sim {
+
+using config::Fidelity;
+using trace::Mark;
+
+namespace {
+
+/// Operators that move more are measured by a window of this size.
+constexpr Bytes kWindow{16 << 20};
+/// Decode steps at which operators that grow with the context are measured; between them they are interpolated.
+constexpr std::int64_t kKnots = 5;
+
+std::set<std::int64_t> knots_of(std::int64_t steps) {
+  std::set<std::int64_t> knots;
+  for (std::int64_t i = 0; i < kKnots; ++i) {
+    knots.insert(steps <= 1 ? 0 : i * (steps - 1) / (kKnots - 1));
+  }
+  return knots;
+}
+
+/// An operator whose time is filled in when every knot has been measured.
+struct Pending {
+  OperatorKind kind;
+  std::int64_t count = 0;
+};
+
+class Runner : public sc_core::sc_module {
+ public:
+  Runner(const sc_core::sc_module_name& name, const config::RunSpec& spec, trace::AccessSource& source,
+         const RunHooks& hooks)
+      : sc_module(name),
+        spec_(spec),
+        hooks_(hooks),
+        reader_(source, spec.device),
+        soc_("soc", spec.device,
+             spec.run.fidelity == Fidelity::exact ? model::Granularity::burst : model::Granularity::train),
+        ledger_(spec.device.os, dram_capacity(spec.device)),
+        sampler_(spec.run.relative_error),
+        knots_(knots_of(spec.workload.generate)) {
+    SC_HAS_PROCESS(Runner);
+    SC_THREAD(main);
+  }
+
+  /// After the simulation: what came of it, or what it threw.
+  RunRecord take() {
+    if (failure_) {
+      std::rethrow_exception(failure_);
+    }
+    fill_in();
+    record_.items = ledger_.items();
+    record_.total = ledger_.total();
+    record_.peak = ledger_.peak();
+    record_.available = ledger_.available();
+    return std::move(record_);
+  }
+
+ private:
+  /// Exceptions must not pass through SystemC's kernel.
+  void main() {
+    try {
+      play();
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+  }
+
+  void play() {
+    while (const OperationReader::Item* item = reader_.next()) {
+      if (hooks_.stop != nullptr && hooks_.stop->load()) {
+        throw Interrupted();
+      }
+      std::visit([this](const auto& it) { handle(it); }, *item);
+      if (record_.broken) {
+        reader_.drain();
+        return;
+      }
+    }
+  }
+
+  void handle(const trace::Alloc& alloc) {
+    const auto broken = ledger_.allocate(alloc);
+    if (broken) {
+      record_.broken = BrokenLimit{
+          .limit = broken->limit,
+          .message = fmt::format("out of memory {}: {} for '{}' would bring anonymous memory to {}, but the system "
+                                 "leaves {}",
+                                 when(), human(alloc.bytes), broken->item, human(broken->needed),
+                                 human(broken->available)),
+          .token = generated()};
+    }
+  }
+
+  void handle(const trace::Free& free) { ledger_.free(free.address); }
+
+  void handle(const Mark& mark) {
+    if (mark.what == Mark::What::step_end) {
+      end_step();
+      return;
+    }
+    if (ledger_.pages()) {
+      record_.broken = BrokenLimit{.limit = "page cache",
+                                   .message = fmt::format("runs only by paging weights: {} of memory in use, of which {} "
+                                                          "are mapped weights, but the system leaves {}",
+                                                          human(ledger_.total()), human(ledger_.file_mapped()),
+                                                          human(ledger_.available())),
+                                   .token = generated()};
+      return;
+    }
+    if (record_.steps.empty() || record_.steps.back().mark.phase != mark.phase) {
+      sampler_.begin_phase();
+    }
+    record_.steps.push_back({.mark = mark, .total = {}, .half_width = 0, .simulated = 0, .model_bytes = {}});
+    pending_.emplace_back();
+  }
+
+  void end_step() {
+    const trace::Phase phase = record_.steps.back().mark.phase;
+    decoded_ += phase == trace::Phase::decode ? 1 : 0;
+    hooks_.progress(std::min(1.0, static_cast<double>(decoded_ + 1) /
+                                      static_cast<double>(std::max<std::int64_t>(1, spec_.workload.generate) + 1)));
+  }
+
+  void handle(const Operation& operation) {
+    StepResult& step = record_.steps.back();
+    for (const model::ThreadWork& thread : operation.threads) {
+      for (const trace::Extent& e : thread.extents) {
+        const bool counts = e.kind == trace::Kind::weights || e.kind == trace::Kind::kv;
+        step.model_bytes += counts ? total_bytes(e) : Bytes();
+      }
+    }
+    if (spec_.run.fidelity != Fidelity::automatic) {
+      const Measurement m = measure(operation);
+      step.total += m;
+      step.simulated += m.picoseconds();
+      return;
+    }
+    const OperatorKind kind = kind_of(operation);
+    if (sampler_.wants(kind, is_knot(step.mark))) {
+      sample(operation, kind, step);
+    }
+    sampler_.saw(kind);
+    count_pending(kind);
+  }
+
+  [[nodiscard]] bool is_knot(const Mark& mark) const {
+    return mark.phase != trace::Phase::decode || knots_.contains(decoded_);
+  }
+
+  void count_pending(const OperatorKind& kind) {
+    std::vector<Pending>& pending = pending_.back();
+    const auto same = std::find_if(pending.begin(), pending.end(), [&](const Pending& p) {
+      return p.kind.shape == kind.shape && p.kind.size == kind.size;
+    });
+    if (same != pending.end()) {
+      ++same->count;
+    } else {
+      pending.push_back({.kind = kind, .count = 1});
+    }
+  }
+
+  /// Measures the operator, or a window of it if it is large, scaled to the whole.
+  void sample(const Operation& operation, const OperatorKind& kind, StepResult& step) {
+    const Bytes bytes = bytes_of(operation);
+    if (bytes <= kWindow) {
+      const Measurement m = measure(operation);
+      sampler_.add(kind, m);
+      step.simulated += m.picoseconds();
+      return;
+    }
+    // Windows of one kind begin at ever other places: multiples of the golden ratio fill the range evenly.
+    const double at = std::fmod(0.6180339887498949 * static_cast<double>(sampler_.count(kind)), 1.0);
+    const Operation window = window_of(operation, ratio(kWindow, bytes), at);
+    const Measurement m = measure(window);
+    step.simulated += m.picoseconds();
+    const Measurement meeting = barrier();
+    Measurement whole = (m + meeting * -1.0) * ratio(bytes, bytes_of(window));
+    sampler_.add(kind, whole += meeting);
+  }
+
+  [[nodiscard]] Measurement barrier() const {
+    model::Ownership path;
+    path.add(model::Owner::barrier, spec_.engine.barrier);
+    return {path, {}};
+  }
+
+  [[nodiscard]] Measurement measure(const Operation& operation) {
+    const model::MemoryCounters before = soc_.memory().counters();
+    model::Ownership path;
+    soc_.cpu().run(operation.threads, path);
+    path.add(model::Owner::barrier, spec_.engine.barrier);
+    return {path, soc_.memory().counters() - before};
+  }
+
+  /// Gives every step what its reused operators take.
+  void fill_in() {
+    for (std::size_t i = 0; i < record_.steps.size(); ++i) {
+      StepResult& step = record_.steps[i];
+      double variance = 0;
+      for (const Pending& pending : pending_[i]) {
+        const Estimate e = sampler_.estimate(pending.kind);
+        const auto n = static_cast<double>(pending.count);
+        step.total += e.mean * n;
+        variance += n * e.half_width * n * e.half_width;  // one estimate serves them all: its error does not average out
+      }
+      step.half_width = std::sqrt(variance);
+    }
+  }
+
+  [[nodiscard]] std::optional<std::int64_t> generated() const {
+    return record_.steps.empty() ? std::nullopt : std::optional(decoded_);
+  }
+  [[nodiscard]] std::string when() const {
+    return record_.steps.empty() ? "at load" : fmt::format("after {} generated tokens", decoded_);
+  }
+
+  const config::RunSpec& spec_;
+  const RunHooks& hooks_;
+  OperationReader reader_;
+  Soc soc_;
+  model::MemoryLedger ledger_;
+  Sampler sampler_;
+  std::set<std::int64_t> knots_;  ///< decode steps
+  std::int64_t decoded_ = 0;
+  std::vector<std::vector<Pending>> pending_;  ///< by step
+  RunRecord record_;
+  std::exception_ptr failure_;
+};
+
+}  // namespace
+
+RunRecord run_stream(const config::RunSpec& spec, trace::AccessSource& source, const RunHooks& hooks) {
+  Runner runner("runner", spec, source, hooks);
+  sc_core::sc_start();
+  return runner.take();
+}
+
+}  // namespace kvsim::sim

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traces/kv_cache/kv_cache.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "configs/error/error.h"
+#include "traces/record/random_records.h"
+#include "traces/record/sinks.h"
+
+namespace kvsim::trace {
+namespace {
+
+using namespace kvsim::literals;
+
+config::TensorType f16() {
+  return {.name = "F16", .block = 1, .bytes = 2_B, .simd_ops_per_32 = 8, .fallback = ""};
+}
+
+KvShape small_shape() {
+  return {.layers = 3, .kv_heads = 2, .head_dim = 8, .capacity = 16, .type = f16()};
+}
+
+struct SizeCase {
+  const char* name;
+  std::int64_t layers, kv_heads, head_dim, tokens;
+  Bytes bytes;
+};
+
+TEST(Sizes, AreExactInEveryKnownCase) {
+  const std::vector<SizeCase> cases = {
+      {"7B with 32 heads, 2048 tokens", 32, 32, 128, 2048, 1_GiB},
+      // Claimed as "about 67 MB", which is K alone; K and V are twice that.
+      {"0.5B with 16 heads of 64, 2048 tokens", 16, 16, 64, 2048, 134'217'728_B},
+      {"Qwen-7B, 512 tokens", 32, 32, 128, 512, 256_MiB},
+      {"Qwen-7B, 2048 tokens", 32, 32, 128, 2048, 1_GiB},
+      {"Qwen-7B, 8192 tokens", 32, 32, 128, 8192, 4_GiB},
+      {"Qwen-7B, 32768 tokens", 32, 32, 128, 32768, 16_GiB},
+      {"Qwen-7B, 131072 tokens", 32, 32, 128, 131072, 64_GiB},
+      // Claimed with 32 KV heads (one layer's K = n x 8192 B); Llama-3-8B has 8.
+      {"Llama-3-8B, one token", 32, 8, 128, 1, 131'072_B},
+      {"one layer's K and V with 32 KV heads, one token", 1, 32, 128, 1, 2 * 8192_B},
+      // llama.cpp's own logs
+      {"Qwen3-1.7B, 4096 tokens", 28, 8, 128, 4096, 448_MiB},
+      {"TinyLlama, 2048 tokens", 22, 4, 64, 2048, 44_MiB},
+      {"Phi-3.5-mini, 131072 tokens", 32, 32, 96, 131072, 51'539'607'552_B}};
+  for (const SizeCase& c : cases) {
+    const KvShape shape{.layers = c.layers,
+                        .kv_heads = c.kv_heads,
+                        .head_dim = c.head_dim,
+                        .capacity = c.tokens,
+                        .type = f16()};
+    EXPECT_EQ(total_bytes(shape), c.bytes) << c.name;
+    EXPECT_EQ(bytes_per_token(shape) * c.tokens, c.bytes) << c.name;
+  }
+}
+
+TEST(Sizes, FollowTheFormula) {
+  Rng rng(1);
+  for (int i = 0; i < 1000; ++i) {
+    const KvShape s{.layers = rng.between(1, 100),
+                    .kv_heads = rng.between(1, 64),
+                    .head_dim = rng.between(1, 256),
+                    .capacity = rng.between(1, 100'000),
+                    .type = f16()};
+    ASSERT_EQ(total_bytes(s).count(), 2 * s.layers * s.kv_heads * s.head_dim * s.capacity * 2);
+  }
+}
+
+TEST(Sizes, GroupedQueriesDivideBytesByTheGroup) {
+  // Llama-2-70B: 64 query heads share 8 KV heads.
+  const KvShape grouped{.layers = 80, .kv_heads = 8, .head_dim = 128, .capacity = 4096, .type = f16()};
+  KvShape full = grouped;
+  full.kv_heads = 64;
+  EXPECT_EQ(total_bytes(full), total_bytes(grouped) * (64 / 8));
+}
+
+TEST(Sizes, HeadsArePaddedToTheLineOnlyWhenAsked) {
+  struct Case {
+    std::int64_t head_dim;
+    Bytes plain, padded;
+  };
+  for (const Case& c : {Case{64, 128_B, 128_B}, Case{80, 160_B, 192_B}, Case{96, 192_B, 192_B},
+                        Case{100, 200_B, 256_B}, Case{1, 2_B, 64_B}}) {
+    KvShape shape{.layers = 2, .kv_heads = 3, .head_dim = c.head_dim, .capacity = 5, .type = f16()};
+    EXPECT_EQ(head_bytes(shape), c.plain);
+    EXPECT_EQ(row_bytes(shape), c.plain * 3);
+    shape.head_alignment = 64_B;
+    EXPECT_EQ(head_bytes(shape), c.padded);
+    EXPECT_EQ(total_bytes(shape), c.padded * (3 * 2 * 2 * 5));
+  }
+}
+
+TEST(Sizes, QuantisedHeadsAreWholeBlocks) {
+  KvShape shape = small_shape();
+  shape.type = {.name = "Q8_0", .block = 32, .bytes = 34_B, .simd_ops_per_32 = 4, .fallback = ""};
+  shape.head_dim = 64;
+  EXPECT_EQ(head_bytes(shape), 68_B);
+  shape.head_dim = 80;
+  EXPECT_THROW(
+      {
+        try {
+          static_cast<void>(head_bytes(shape));
+        } catch (const UserError& error) {
+          EXPECT_THAT(error.what(),
+                      ::testing::AllOf(::testing::HasSubstr("Q8_0"), ::testing::HasSubstr("multiple of 32")));
+          throw;
+        }
+      },
+      UserError);
+}
+
+TEST(Sizes, ThatOverflowAreTheUsersMistake) {
+  KvShape shape = small_shape();
+  shape.capacity = std::numeric_limits<std::int64_t>::max() / 100;
+  EXPECT_THROW(static_cast<void>(total_bytes(shape)), UserError);
+  EXPECT_THROW(static_cast<void>(padded_context(std::numeric_limits<std::int64_t>::max(), 256)), UserError);
+}
+
+TEST(Sizes, ContextsArePadded) {
+  EXPECT_EQ(padded_context(1, 256), 256);
+  EXPECT_EQ(padded_context(256, 256), 256);
+  EXPECT_EQ(padded_context(768, 256), 768);
+  EXPECT_EQ(padded_context(769, 256), 1024);
+  EXPECT_EQ(padded_context(769, 1), 769);
+}
+
+/// Appends `tokens` to every layer and returns what was emitted.
+std::vector<Record> append_everywhere(KvCache& cache, std::uint32_t tokens, std::span<const float> k = {},
+                                      std::span<const float> v = {}) {
+  const auto plan = std::get<KvPlan>(cache.plan(tokens));
+  cache.apply(plan);
+  std::vector<Record> records;
+  VectorSink sink(records);
+  for (std::int64_t layer = 0; layer < cache.shape().layers; ++layer) {
+    cache.append({.layer = Layer(static_cast<std::uint32_t>(layer)),
+                  .first = plan.first,
+                  .tokens = tokens,
+                  .stream = Stream(0),
+                  .k = k,
+                  .v = v},
+                 sink);
+  }
+  return records;
+}
+
+TEST(KvCache, PlansChangeNothingUntilTheyAreApplied) {
+  KvCache cache(small_shape(), 0, KvPayload::none);
+  EXPECT_EQ(std::get<KvPlan>(cache.plan(10)), (KvPlan{.first = Token(0), .tokens = 10}));
+  EXPECT_EQ(std::get<KvPlan>(cache.plan(10)), (KvPlan{.first = Token(0), .tokens = 10}));
+  EXPECT_EQ(cache.depth(), 0U);
+  cache.apply(std::get<KvPlan>(cache.plan(10)));
+  EXPECT_EQ(cache.depth(), 10U);
+  EXPECT_EQ(std::get<KvPlan>(cache.plan(6)), (KvPlan{.first = Token(10), .tokens = 6}));
+  EXPECT_EQ(std::get<DoesNotFit>(cache.plan(7)), (DoesNotFit{.asked = 7, .left = 6}));
+}
+
+TEST(KvCache, StalePlansAndUnplannedAccessesAreBugs) {
+  KvCache cache(small_shape(), 0, KvPayload::none);
+  const auto plan = std::get<KvPlan>(cache.plan(4));
+  std::vector<Record> records;
+  VectorSink sink(records);
+  EXPECT_THROW(cache.append({.tokens = 4}, sink), InternalError);
+  cache.apply(plan);
+  EXPECT_THROW(cache.apply(plan), InternalError);
+  EXPECT_THROW(cache.apply({.first = Token(4), .tokens = 13}), InternalError);
+  EXPECT_THROW(static_cast<void>(cache.access({.tokens = 5})), InternalError);
+  EXPECT_THROW(static_cast<void>(cache.access({.head = Head(2), .tokens = 4})), InternalError);
+  EXPECT_THROW(static_cast<void>(cache.access({.layer = Layer(3), .tokens = 4})), InternalError);
+}
+
+TEST(KvCache, AppendsAreContiguousRowsAtTheStatedPlace) {
+  KvCache cache(small_shape(), 4096, KvPayload::none);
+  append_everywhere(cache, 5);
+  const std::vector<Record> records = append_everywhere(cache, 2);
+  ASSERT_EQ(records.size(), 6U);
+  // [layer][K, V][16 tokens][2 heads x 8 numbers x 2 B = 32 B]
+  for (std::uint64_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(std::get<Extent>(records[i]), (Extent{.address = 4096 + i * 16 * 32 + 5 * 32,
+                                                    .row_bytes = 64_B,
+                                                    .rows = 1,
+                                                    .stride = 64_B,
+                                                    .access = Access::write,
+                                                    .kind = Kind::kv}));
+  }
+}
+
+TEST(KvCache, TilesAreStridedRowsOfOneHead) {
+  KvCache cache(small_shape(), 4096, KvPayload::none);
+  append_everywhere(cache, 9);
+  const Extent tile = cache.access({.layer = Layer(1),
+                                    .side = KvSide::v,
+                                    .head = Head(1),
+                                    .first = Token(3),
+                                    .tokens = 6,
+                                    .stream = Stream(2)});
+  EXPECT_EQ(tile, (Extent{.address = 4096 + 3 * 16 * 32 + 3 * 32 + 16,
+                          .row_bytes = 16_B,
+                          .rows = 6,
+                          .stride = 32_B,
+                          .access = Access::read,
+                          .kind = Kind::kv,
+                          .stream = Stream(2)}));
+}
+
+TEST(KvCache, TilesOfTheOnlyHeadAreOneRun) {
+  KvShape shape = small_shape();
+  shape.kv_heads = 1;
+  KvCache cache(shape, 0, KvPayload::none);
+  append_everywhere(cache, 4);
+  EXPECT_EQ(cache.access({.first = Token(1), .tokens = 3}),
+            (Extent{.address = 16, .row_bytes = 48_B, .rows = 1, .stride = 48_B, .kind = Kind::kv}));
+}
+
+/// Marks the bytes of an extent; returns false if one was marked before.
+bool mark_bytes(const Extent& e, std::set<Address>& marked) {
+  bool fresh = true;
+  for (std::uint32_t row = 0; row < e.rows; ++row) {
+    for (std::int64_t byte = 0; byte < e.row_bytes.count(); ++byte) {
+      fresh &=
+          marked.insert(e.address + row * static_cast<Address>(e.stride.count()) + static_cast<Address>(byte))
+              .second;
+    }
+  }
+  return fresh;
+}
+
+TEST(KvCache, AppendsCoverTheCacheOnceAndTilesReadJustThat) {
+  for (const Bytes alignment : {1_B, 64_B}) {
+    KvShape shape = small_shape();
+    shape.head_alignment = alignment;
+    KvCache cache(shape, 4096, KvPayload::none);
+    std::set<Address> written;
+    for (const std::uint32_t tokens : {1U, 7U, 8U}) {
+      for (const Record& record : append_everywhere(cache, tokens)) {
+        ASSERT_TRUE(mark_bytes(std::get<Extent>(record), written));
+      }
+    }
+    EXPECT_EQ(written.size(), static_cast<std::size_t>(total_bytes(shape).count()));
+    EXPECT_EQ(*written.begin(), 4096U);
+    EXPECT_EQ(*written.rbegin(), 4096U + written.size() - 1);
+    std::set<Address> read;
+    for (std::uint32_t i = 0; i < 12; ++i) {
+      const KvTile tile{
+          .layer = Layer(i / 4), .side = static_cast<KvSide>(i / 2 % 2), .head = Head(i % 2), .tokens = 16};
+      ASSERT_TRUE(mark_bytes(cache.access(tile), read));
+    }
+    EXPECT_EQ(read, written);
+  }
+}
+
+TEST(KvCache, PayloadIsWhatWasAppendedRoundedToHalf) {
+  KvCache cache(small_shape(), 0, KvPayload::half);
+  Rng rng(3);
+  std::vector<float> k(5 * 16), v(5 * 16);
+  std::generate(k.begin(), k.end(), [&] { return rng.real(); });
+  std::generate(v.begin(), v.end(), [&] { return rng.real(); });
+  append_everywhere(cache, 3, std::vector<float>(3 * 16), std::vector<float>(3 * 16));
+  append_everywhere(cache, 5, k, v);
+  for (std::uint32_t i = 0; i < 3 * 5 * 2 * 8; ++i) {
+    const Layer layer(i / 80);
+    const std::uint32_t token = i / 16 % 5, head = i / 8 % 2, at = i % 80;
+    ASSERT_EQ(cache.values(layer, KvSide::k, Token(3 + token), Head(head))[i % 8], to_half(k[at]));
+    ASSERT_EQ(cache.values(layer, KvSide::v, Token(3 + token), Head(head))[i % 8], to_half(v[at]));
+  }
+}
+
+TEST(KvCache, EmitsTheSameWithAndWithoutPayload) {
+  Rng rng(4);
+  for (int round = 0; round < 50; ++round) {
+    KvShape shape{.layers = rng.between(1, 4),
+                  .kv_heads = rng.between(1, 4),
+                  .head_dim = rng.between(1, 40),
+                  .capacity = 64,
+                  .type = f16(),
+                  .head_alignment = rng.below(2) == 0 ? 1_B : 64_B};
+    KvCache with(shape, 128, KvPayload::half), without(shape, 128, KvPayload::none);
+    EXPECT_TRUE(with.has_payload());
+    EXPECT_FALSE(without.has_payload());
+    while (with.depth() < 64) {
+      const auto tokens = static_cast<std::uint32_t>(1 + rng.below(64 - with.depth()));
+      const std::vector<float> numbers(static_cast<std::size_t>(tokens * shape.kv_heads * shape.head_dim),
+                                       0.5F);
+      ASSERT_EQ(append_everywhere(with, tokens, numbers, numbers), append_everywhere(without, tokens));
+      const KvTile tile{
+          .head = Head(static_cast<std::uint32_t>(rng.below(static_cast<std::uint64_t>(shape.kv_heads)))),
+          .tokens = with.depth()};
+      ASSERT_EQ(with.access(tile), without.access(tile));
+    }
+  }
+}
+
+TEST(KvCache, MissingOrSurplusNumbersAreABug) {
+  KvCache cache(small_shape(), 0, KvPayload::half);
+  const std::vector<float> short_by_one(15);
+  EXPECT_THROW(append_everywhere(cache, 1, short_by_one, short_by_one), InternalError);
+  KvShape q8 = small_shape();
+  q8.type = {.name = "Q8_0", .block = 8, .bytes = 10_B, .simd_ops_per_32 = 4, .fallback = ""};
+  EXPECT_THROW(KvCache(q8, 0, KvPayload::half), InternalError);
+  EXPECT_NO_THROW(KvCache(q8, 0, KvPayload::none));
+}
+
+}  // namespace
+}  // namespace kvsim::trace

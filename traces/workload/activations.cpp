@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traces/workload/activations.h"
+
+#include <algorithm>
+
+#include "traces/record/checked.h"
+
+namespace kvsim::trace {
+namespace {
+
+constexpr const char* kWhat = "the compute buffer";
+constexpr Bytes kAlignment{64};  // a cache line
+
+/// Places activations one behind the other.
+class Placer {
+ public:
+  Placer(std::int64_t tokens, Address base, Bytes offset) : tokens_(tokens), base_(base), offset_(offset) {}
+
+  Activation place(std::int64_t width) {
+    const Bytes stride = checked_product(kWhat, {width, kActivationBytes});
+    const Activation result{
+        .address = base_ + static_cast<Address>(offset_.count()), .width = width, .stride = stride};
+    const Bytes end = checked_sum(kWhat, offset_, checked_product(kWhat, {stride.count(), tokens_}));
+    offset_ = checked_round_up(kWhat, end, kAlignment);
+    return result;
+  }
+
+  [[nodiscard]] Bytes offset() const { return offset_; }
+
+ private:
+  std::int64_t tokens_;
+  Address base_;
+  Bytes offset_;
+};
+
+/// `width` numbers of each row of `whole`, from the `first` on.
+Activation part(const Activation& whole, std::int64_t first, std::int64_t width) {
+  return {.address = whole.address + static_cast<Address>(first * kActivationBytes),
+          .width = width,
+          .stride = whole.stride};
+}
+
+Bytes place_attention(const config::LlmSpec& model, Placer placer, Activations& a) {
+  const std::int64_t q = model.heads * model.head_dim;
+  const std::int64_t kv = model.kv_heads * model.head_dim;
+  if (model.fused_qkv) {
+    const Activation fused = placer.place(q + 2 * kv);
+    a.q = part(fused, 0, q);
+    a.k = part(fused, q, kv);
+    a.v = part(fused, q + kv, kv);
+  } else {
+    a.q = placer.place(q);
+    a.k = placer.place(kv);
+    a.v = placer.place(kv);
+  }
+  a.attended = placer.place(q);
+  return placer.offset();
+}
+
+Bytes place_feed_forward(const config::LlmSpec& model, Placer placer, Activations& a) {
+  if (model.fused_qkv) {
+    const Activation fused = placer.place(2 * model.ffn);
+    a.gate = part(fused, 0, model.ffn);
+    a.up = part(fused, model.ffn, model.ffn);
+  } else {
+    a.gate = placer.place(model.ffn);
+    a.up = placer.place(model.ffn);
+  }
+  a.activated = placer.place(model.ffn);
+  return placer.offset();
+}
+
+}  // namespace
+
+Activations place_activations(const config::LlmSpec& model, std::int64_t tokens, Address base) {
+  Activations a;
+  Placer placer(tokens, base, Bytes(0));
+  a.residual = placer.place(model.width);
+  a.normed = placer.place(model.width);
+  a.bytes = std::max(place_attention(model, placer, a), place_feed_forward(model, placer, a));
+  return a;
+}
+
+}  // namespace kvsim::trace

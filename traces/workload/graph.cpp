@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traces/workload/graph.h"
+
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "configs/error/error.h"
+
+namespace kvsim::trace {
+namespace {
+
+// SIMD operations per four elements, counted from ggml-cpu's loops. They are a thousandth of a product's, so
+// only their order of magnitude matters.
+constexpr double kNormOps = 3;  // square and sum; scale; multiply by the weight
+constexpr double kRopeOps = 6;  // two loads, two products, two multiply-adds per pair of pairs
+constexpr double kActivationOps =
+    28;  // exponential with its range reduction 24, sum, division, product, move
+
+class Builder {
+ public:
+  Builder(const config::LlmSpec& model, const std::vector<config::TensorInfo>& tensors, const Places& places)
+      : model_(model), at_(places.activations), places_(places) {
+    for (const config::TensorInfo& tensor : tensors) {
+      tensors_.emplace(tensor.name, &tensor);
+    }
+  }
+
+  std::vector<Node> build() {
+    add(Operator::embedding, Gather{.table = matrix("token_embd.weight"), .out = at_.residual});
+    for (std::int64_t i = 0; i < model_.layers; ++i) {
+      layer_ = Layer(static_cast<std::uint32_t>(i));
+      prefix_ = fmt::format("blk.{}.", i);
+      add_attention();
+      tokens_ = i + 1 == model_.layers ? Node::Tokens::outputs : Node::Tokens::all;
+      add_feed_forward();
+    }
+    layer_ = Layer();
+    prefix_.clear();
+    add_norm(Operator::output_norm, "output_norm.weight");
+    // One row whichever token it is of, hence no stride.
+    add(Operator::logits,
+        Product{.matrix = matrix(model_.tied_embeddings ? "token_embd.weight" : "output.weight"),
+                .bias = std::nullopt,
+                .in = at_.normed,
+                .out = {.address = places_.logits, .width = model_.vocabulary, .stride = Bytes(0)}});
+    return std::move(nodes_);
+  }
+
+ private:
+  template <class Work>
+  void add(Operator op, Work work) {
+    nodes_.push_back({.op = op, .layer = layer_, .tokens = tokens_, .work = std::move(work)});
+  }
+
+  void add_norm(Operator op, std::string_view name) {
+    add(op, RowWise{.in = {at_.residual}, .weights = vector(name), .out = at_.normed, .ops_per_4 = kNormOps});
+  }
+
+  void add_product(Operator op, std::string_view name, const Activation& in, const Activation& out) {
+    add(op, Product{.matrix = matrix(fmt::format("{}.weight", name)),
+                    .bias = vector(fmt::format("{}.bias", name)),
+                    .in = in,
+                    .out = out});
+  }
+
+  /// A product that adds to the residual stream.
+  void add_to_residual(Operator op, std::string_view name, const Activation& in) {
+    add(op,
+        Product{
+            .matrix = matrix(name), .bias = std::nullopt, .in = in, .out = at_.residual, .accumulate = true});
+  }
+
+  void add_attention() {
+    add_norm(Operator::attn_norm, "attn_norm.weight");
+    if (model_.fused_qkv) {
+      Activation all = at_.q;
+      all.width += at_.k.width + at_.v.width;
+      add_product(Operator::qkv_proj, "attn_qkv", at_.normed, all);
+    } else {
+      add_product(Operator::q_proj, "attn_q", at_.normed, at_.q);
+      add_product(Operator::k_proj, "attn_k", at_.normed, at_.k);
+      add_product(Operator::v_proj, "attn_v", at_.normed, at_.v);
+    }
+    if (model_.qk_norm) {
+      add_head_wise(Operator::qk_norm, vector("attn_q_norm.weight"), vector("attn_k_norm.weight"), kNormOps);
+    }
+    // All layers use the same factors; from the second on they come from the core's own cache.
+    const std::optional<Vector> factors =
+        layer_ == Layer() ? global_vector("rope_freqs.weight") : std::nullopt;
+    add_head_wise(Operator::rope, factors, std::nullopt, kRopeOps);
+    add(Operator::kv_append, Append{.k = at_.k, .v = at_.v});
+    add(Operator::attention, Attend{.q = at_.q, .out = at_.attended});
+    add_to_residual(Operator::attn_output, "attn_output.weight", at_.attended);
+  }
+
+  void add_head_wise(Operator op, std::optional<Vector> for_q, std::optional<Vector> for_k,
+                     double ops_per_4) {
+    add(op, HeadWise{.parts = {{.values = at_.q, .heads = model_.heads, .weights = for_q},
+                               {.values = at_.k, .heads = model_.kv_heads, .weights = for_k}},
+                     .ops_per_4 = ops_per_4});
+  }
+
+  void add_feed_forward() {
+    add_norm(Operator::ffn_norm, "ffn_norm.weight");
+    if (model_.fused_qkv) {
+      Activation both = at_.gate;
+      both.width += at_.up.width;
+      add_product(Operator::ffn_up, "ffn_up", at_.normed, both);
+    } else {
+      add_product(Operator::ffn_gate, "ffn_gate", at_.normed, at_.gate);
+      add_product(Operator::ffn_up, "ffn_up", at_.normed, at_.up);
+    }
+    add(Operator::activation, RowWise{.in = {at_.gate, at_.up},
+                                      .weights = std::nullopt,
+                                      .out = at_.activated,
+                                      .ops_per_4 = kActivationOps});
+    add_to_residual(Operator::ffn_down, "ffn_down.weight", at_.activated);
+  }
+
+  [[nodiscard]] const config::TensorInfo* find(const std::string& name) const {
+    const auto found = tensors_.find(name);
+    return found == tensors_.end() ? nullptr : found->second;
+  }
+
+  [[nodiscard]] Matrix matrix(std::string_view name) const {
+    const config::TensorInfo* tensor = find(prefix_ + std::string(name));
+    check(tensor != nullptr, "the model file has every matrix of the graph");
+    return {.address = places_.weights + static_cast<Address>(tensor->offset.count()),
+            .rows = tensor->rows,
+            .columns = tensor->columns,
+            .row_bytes = tensor->bytes / tensor->rows,
+            .simd_ops_per_32 = tensor->type.simd_ops_per_32};
+  }
+
+  [[nodiscard]] std::optional<Vector> vector(std::string_view name) const {
+    return global_vector(prefix_ + std::string(name));
+  }
+
+  [[nodiscard]] std::optional<Vector> global_vector(const std::string& name) const {
+    const config::TensorInfo* tensor = find(name);
+    if (tensor == nullptr) {
+      return std::nullopt;
+    }
+    return Vector{.address = places_.weights + static_cast<Address>(tensor->offset.count()),
+                  .bytes = tensor->bytes};
+  }
+
+  const config::LlmSpec& model_;
+  const Activations& at_;
+  const Places& places_;
+  std::unordered_map<std::string, const config::TensorInfo*> tensors_;
+  Layer layer_;
+  std::string prefix_;
+  Node::Tokens tokens_ = Node::Tokens::all;
+  std::vector<Node> nodes_;
+};
+
+}  // namespace
+
+std::vector<Node> build_graph(const config::LlmSpec& model, const std::vector<config::TensorInfo>& tensors,
+                              const Places& places) {
+  return Builder(model, tensors, places).build();
+}
+
+}  // namespace kvsim::trace

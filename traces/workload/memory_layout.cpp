@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traces/workload/memory_layout.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "configs/error/error.h"
+#include "configs/spec/tensors.h"
+#include "traces/record/checked.h"
+#include "traces/workload/activations.h"
+
+namespace kvsim::trace {
+namespace {
+
+constexpr const char* kComputeBuffer = "the compute buffer";
+constexpr std::int64_t kMaskBytes = 2;  // FP16
+
+/// Floats per token that ggml-alloc's plan of the worst-case graph comes to (fitted to llama.cpp's own
+/// figures).
+std::int64_t floats_per_token(const config::LlmSpec& model) {
+  const std::int64_t rows_of_width = model.fused_qkv ? 3 : 4;
+  return 3 * model.ffn + rows_of_width * model.width + 6;
+}
+
+/// Flash attention, logits of one token: activations and the causal mask, or the logits if those are larger.
+/// Never less than what this workload itself puts into it.
+Bytes compute_buffer_bytes(const config::LlmSpec& model, std::int64_t ubatch, std::int64_t cells) {
+  const Bytes activations =
+      checked_product(kComputeBuffer, {kActivationBytes, ubatch, floats_per_token(model)});
+  const Bytes mask = checked_product(kComputeBuffer, {kMaskBytes, ubatch, cells});
+  const Bytes logits = checked_product(kComputeBuffer, {kActivationBytes, model.vocabulary});
+  const Bytes last_rows = checked_product(kComputeBuffer, {kActivationBytes, ubatch, 2 * model.width + 1});
+  return std::max({checked_sum(kComputeBuffer, activations, mask),
+                   checked_sum(kComputeBuffer, logits, last_rows),
+                   place_activations(model, ubatch, 0).bytes});
+}
+
+}  // namespace
+
+LlmRun llm_run(const config::RunSpec& spec) {
+  return {.model = spec.model,
+          .engine = spec.engine,
+          .workload = spec.workload,
+          .memory = spec.memory,
+          .page = spec.device.os.page,
+          .base = 0};
+}
+
+std::int64_t context_tokens(const config::WorkloadSpec& workload) {
+  const std::int64_t tokens =
+      checked_sum("the context", Bytes(workload.prompt), Bytes(workload.generate)).count();
+  if (tokens > std::numeric_limits<std::int32_t>::max()) {
+    throw UserError(
+        "workload.prompt and workload.generate together are more than 2^31 - 1 tokens; lower one");
+  }
+  return tokens;
+}
+
+std::int64_t ubatch_tokens(const config::EngineSpec& engine, std::int64_t context_tokens) {
+  return std::min(engine.ubatch, padded_context(context_tokens, engine.context_padding));
+}
+
+KvShape kv_shape(const LlmRun& run, std::int64_t context_tokens) {
+  return {.layers = run.model.layers,
+          .kv_heads = run.model.kv_heads,
+          .head_dim = run.model.head_dim,
+          .capacity = padded_context(context_tokens, run.engine.context_padding),
+          .type = run.engine.kv};
+}
+
+MemoryLayout allocations(const LlmRun& run, std::int64_t context_tokens) {
+  const KvShape kv = kv_shape(run, context_tokens);
+  const std::int64_t ubatch = ubatch_tokens(run.engine, context_tokens);
+  const Backing weights =
+      run.memory.weights == config::WeightBacking::mapped ? Backing::file_mapped : Backing::anonymous;
+  const auto anonymous = [](const char* name, Kind kind, Bytes bytes) {
+    return Allocation{.name = alloc_name(name), .kind = kind, .bytes = bytes};
+  };
+  return {
+      Allocation{.name = alloc_name("weights"),
+                 .kind = Kind::weights,
+                 .backing = weights,
+                 .bytes = config::weight_bytes(config::tensors(run.model, run.engine.weights))},
+      anonymous("KV cache", Kind::kv, total_bytes(kv)),
+      anonymous("compute buffer", Kind::scratch, compute_buffer_bytes(run.model, ubatch, kv.capacity)),
+      anonymous("output buffer", Kind::scratch,
+                checked_product("the output buffer", {kActivationBytes, run.model.vocabulary})),
+      anonymous("runtime heap", Kind::other, run.engine.runtime_heap),
+  };
+}
+
+std::array<Address, kRegions> place(const MemoryLayout& layout, Bytes page, Address base) {
+  constexpr const char* kWhat = "everything that is allocated";
+  check(base <= static_cast<Address>(std::numeric_limits<std::int64_t>::max()),
+        "a base address fits into 63 bits");
+  std::array<Address, kRegions> addresses{};
+  Bytes end(static_cast<std::int64_t>(base));
+  for (std::size_t i = 0; i < layout.size(); ++i) {
+    const Bytes start = checked_round_up(kWhat, end, page);
+    addresses[i] = static_cast<Address>(start.count());
+    end = checked_sum(kWhat, start, layout[i].bytes);
+  }
+  return addresses;
+}
+
+}  // namespace kvsim::trace

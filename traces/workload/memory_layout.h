@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an inference engine allocates, how large it is, and where it lies.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "configs/spec/run_spec.h"
+#include "traces/kv_cache/kv_shape.h"
+#include "traces/record/record.h"
+
+namespace kvsim::trace {
+
+/// What a workload follows from.
+struct LlmRun {
+  config::LlmSpec model;
+  config::EngineSpec engine;
+  config::WorkloadSpec workload;
+  config::MemorySpec memory;
+  Bytes page{4096};  ///< allocations begin at multiples of it
+  Address base = 0;  ///< where the first one begins, rounded up to a page
+};
+
+/// The workload of a resolved scenario.
+[[nodiscard]] LlmRun llm_run(const config::RunSpec& spec);
+
+enum class Region : std::uint8_t { weights, kv_cache, compute_buffer, output_buffer, runtime_heap };
+inline constexpr std::size_t kRegions = 5;
+
+struct Allocation {
+  AllocName name{};
+  Kind kind = Kind::other;
+  Backing backing = Backing::anonymous;
+  Bytes bytes{};  ///< as asked for, not rounded to pages; may be 0
+};
+
+/// Indexed by Region.
+using MemoryLayout = std::array<Allocation, kRegions>;
+
+/// What is allocated for a context of `context_tokens`: the KV cache and the compute buffer grow with it, the
+/// rest does not. Rules: llama.cpp's (see README.md). Throws UserError if a size does not fit into 63 bits.
+[[nodiscard]] MemoryLayout allocations(const LlmRun& run, std::int64_t context_tokens);
+
+/// The tokens of prompt and answer.
+[[nodiscard]] std::int64_t context_tokens(const config::WorkloadSpec& workload);
+/// Prompt tokens that are computed together at most.
+[[nodiscard]] std::int64_t ubatch_tokens(const config::EngineSpec& engine, std::int64_t context_tokens);
+[[nodiscard]] KvShape kv_shape(const LlmRun& run, std::int64_t context_tokens);
+
+/// Addresses of the layout's regions, one behind the other, each at the beginning of a page.
+[[nodiscard]] std::array<Address, kRegions> place(const MemoryLayout& layout, Bytes page, Address base);
+
+}  // namespace kvsim::trace
