@@ -37,8 +37,9 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     for (std::size_t j = 1; j <= b.size(); ++j) {
       const std::size_t replace = above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
       row[j] = std::min({replace, above[j] + 1, row[j - 1] + 1});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
         row[j] = std::min(row[j], before[j - 2] + 1);
+      }
     }
     std::swap(before, above);
     std::swap(above, row);
@@ -48,12 +49,16 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 template <class Text>
 std::optional<std::string> nearest(std::string_view word, std::span<const Text> candidates) {
-  if (word.size() > kMaxWord) return std::nullopt;
+  if (word.size() > kMaxWord) {
+    return std::nullopt;
+  }
   std::optional<std::string> best;
   // A third of the word may be wrong; of "ab" nothing but its case.
   std::size_t limit = word.size() / 3 + 1;
   for (const std::string_view candidate : candidates) {
-    if (candidate.size() > kMaxWord) continue;
+    if (candidate.size() > kMaxWord) {
+      continue;
+    }
     const std::size_t distance = edit_distance(lower(word), lower(candidate));
     if (distance < limit) {
       limit = distance;
@@ -65,7 +70,9 @@ std::optional<std::string> nearest(std::string_view word, std::span<const Text> 
 
 /// What the user wrote may be long and have line ends; a message is one line that can be read.
 std::string one_line(std::string text) {
-  if (text.size() > kMaxMessage) text = text.substr(0, kMaxMessage) + "...";
+  if (text.size() > kMaxMessage) {
+    text = text.substr(0, kMaxMessage) + "...";
+  }
   std::ranges::replace(text, '\n', ' ');
   return text;
 }
@@ -73,7 +80,9 @@ std::string one_line(std::string text) {
 }  // namespace
 
 std::string to_string(const SourceLocation& where) {
-  if (where.line == 0) return where.file;
+  if (where.line == 0) {
+    return where.file;
+  }
   return fmt::format("{}:{}:{}", where.file, where.line, where.column);
 }
 
@@ -83,15 +92,21 @@ void Diagnostics::error(const SourceLocation& where, std::string_view key, std::
 }
 
 void Diagnostics::throw_if_any() const {
-  if (errors_.empty()) return;
+  if (errors_.empty()) {
+    return;
+  }
   std::vector<const Error*> sorted;
-  for (const Error& error : errors_) sorted.push_back(&error);
+  for (const Error& error : errors_) {
+    sorted.push_back(&error);
+  }
   std::ranges::stable_sort(sorted, {}, [](const Error* error) { return error->where; });
   std::string text;
   for (std::size_t i = 0; i < sorted.size() && i < kMaxShown; ++i) {
     text += (i == 0 ? "" : "\n") + sorted[i]->text;
   }
-  if (sorted.size() > kMaxShown) text += fmt::format("\n... and {} more errors", sorted.size() - kMaxShown);
+  if (sorted.size() > kMaxShown) {
+    text += fmt::format("\n... and {} more errors", sorted.size() - kMaxShown);
+  }
   throw UserError(text);
 }
 

@@ -32,7 +32,9 @@ TEST(Diagnostics, TellsAllErrorsInTheOrderOfTheFile) {
 
 TEST(Diagnostics, CountsWhatIsTooMuchToRead) {
   Diagnostics errors;
-  for (int i = 1; i <= 50; ++i) errors.error({"a.yaml", i, 1}, "", "wrong");
+  for (int i = 1; i <= 50; ++i) {
+    errors.error({"a.yaml", i, 1}, "", "wrong");
+  }
   const std::string message = message_of([&] { errors.throw_if_any(); });
   EXPECT_THAT(message, EndsWith("a.yaml:40:1: wrong\n... and 10 more errors"));
 }

@@ -18,7 +18,9 @@ constexpr std::size_t kMaxSteps = 64;
 std::optional<std::size_t> list_index(std::string_view text) {
   std::size_t index = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  if (error != std::errc() || end != text.data() + text.size()) {
+    return std::nullopt;
+  }
   return index;
 }
 
@@ -75,7 +77,9 @@ Override parse_override(std::string_view text, const std::string& name) {
       throw UserError(fmt::format("{}: has more than {} steps in its path", name, kMaxSteps));
     }
     result.path.push_back(path.substr(0, dot));
-    if (dot == std::string_view::npos) break;
+    if (dot == std::string_view::npos) {
+      break;
+    }
     path.remove_prefix(dot + 1);
   }
   const std::string value(text.substr(equals + 1));
@@ -91,13 +95,17 @@ Override parse_override(std::string_view text, const std::string& name) {
 /// The element that one step leads to from a list.
 Value& element(Value& list, std::string_view step, const SourceLocation& where) {
   const std::optional<std::size_t> index = list_index(step);
-  if (!index || *index >= list.items.size()) fail_at(where, no_such_element(step, list));
+  if (!index || *index >= list.items.size()) {
+    fail_at(where, no_such_element(step, list));
+  }
   return list.items[*index];
 }
 
 /// What is neither a list nor a map becomes a map: a name one that extends it.
 void make_container(Value& value, const SourceLocation& where) {
-  if (value.is_list() || value.is_map()) return;
+  if (value.is_list() || value.is_map()) {
+    return;
+  }
   value = value.is_scalar() ? extend_name(value, map_value(where)) : map_value(where);
 }
 
@@ -106,8 +114,12 @@ void set_path(Value& root, const Override& change, std::size_t first, const Sour
   const std::string_view step = change.path[first];
   const bool last = first + 1 == change.path.size();
   make_container(root, where);
-  if (root.is_map() && last) return root.set(step, change.value);
-  if (root.is_map() && root.find(step) == nullptr) root.set(step, map_value(where));
+  if (root.is_map() && last) {
+    return root.set(step, change.value);
+  }
+  if (root.is_map() && root.find(step) == nullptr) {
+    root.set(step, map_value(where));
+  }
   Value& child = root.is_map() ? *root.find(step) : element(root, step, where);
   if (last) {
     child = change.value;
@@ -119,10 +131,18 @@ void set_path(Value& root, const Override& change, std::size_t first, const Sour
 }  // namespace
 
 Value merge(const Value& base, const Value& over, std::string_view path, Diagnostics& errors) {
-  if (!over.is_map() || over.find(kExtends) != nullptr) return over;
-  if (base.is_list() && has_only_indices(over)) return merge_elements(base, over, path, errors);
-  if (base.is_scalar()) return extend_name(base, over);
-  if (!base.is_map()) return over;
+  if (!over.is_map() || over.find(kExtends) != nullptr) {
+    return over;
+  }
+  if (base.is_list() && has_only_indices(over)) {
+    return merge_elements(base, over, path, errors);
+  }
+  if (base.is_scalar()) {
+    return extend_name(base, over);
+  }
+  if (!base.is_map()) {
+    return over;
+  }
   Value result = base;
   result.where = over.where;
   for (const MapEntry& entry : over.entries) {

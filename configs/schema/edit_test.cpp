@@ -129,7 +129,9 @@ TEST(Override, RefusesMalformedText) {
 
 TEST(Override, ThePathHasABound) {
   std::string path = "a";
-  for (int i = 0; i < 100'000; ++i) path += ".a";
+  for (int i = 0; i < 100'000; ++i) {
+    path += ".a";
+  }
   EXPECT_THAT(message_of([&] { static_cast<void>(set("{a: 1}", path + "=1")); }),
               HasSubstr("has more than 64 steps in its path"));
 }

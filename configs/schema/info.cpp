@@ -22,7 +22,9 @@ Json field_schema(const FieldInfo& field, CatalogueIds ids) {
   Json one = field.nested == nullptr   ? field.json
              : field.catalogue.empty() ? to_json_schema(*field.nested, ids)
                                        : entry_schema(field, ids);
-  if (!field.is_list) return one;
+  if (!field.is_list) {
+    return one;
+  }
   Json elements = {
       {"type", "object"}, {"patternProperties", {{"^[0-9]+$", true}}}, {"additionalProperties", false}};
   return {{"anyOf", {{{"type", "array"}, {"items", one}}, elements}}};
@@ -30,8 +32,12 @@ Json field_schema(const FieldInfo& field, CatalogueIds ids) {
 
 std::string description(const FieldInfo& field) {
   std::string text = field.doc;
-  if (!field.allowed.empty()) text += "; " + field.allowed;
-  if (field.fallback && !field.fallback->empty()) text += "; default " + *field.fallback;
+  if (!field.allowed.empty()) {
+    text += "; " + field.allowed;
+  }
+  if (field.fallback && !field.fallback->empty()) {
+    text += "; default " + *field.fallback;
+  }
   return text;
 }
 
@@ -44,7 +50,9 @@ const FieldInfo* SchemaInfo::find(std::string_view key) const {
 
 std::vector<std::string> SchemaInfo::keys() const {
   std::vector<std::string> result;
-  for (const FieldInfo& field : fields) result.push_back(field.key);
+  for (const FieldInfo& field : fields) {
+    result.push_back(field.key);
+  }
   return result;
 }
 

@@ -16,7 +16,9 @@ bool open_map(const Place& place, const SchemaInfo& info) {
   }
   const std::vector<std::string> known = info.keys();
   for (const MapEntry& entry : value.entries) {
-    if (info.find(entry.key) != nullptr) continue;
+    if (info.find(entry.key) != nullptr) {
+      continue;
+    }
     const std::optional<std::string> near = did_you_mean(entry.key, known);
     place.errors().error(
         entry.where, join_path(place.path(), entry.key),
@@ -27,7 +29,9 @@ bool open_map(const Place& place, const SchemaInfo& info) {
 }
 
 bool open_list(const Place& place) {
-  if (place.value().is_list()) return true;
+  if (place.value().is_list()) {
+    return true;
+  }
   place.error(fmt::format("expects a list, found {}", describe(place.value())));
   return false;
 }

@@ -23,6 +23,7 @@ namespace kvsim::config {
 
 template <class T>
 class Schema;
+/// The table of T. Specialised for each parameter set.
 template <class T>
 const Schema<T>& schema();
 
@@ -68,7 +69,9 @@ void report_missing(const Place& parent, const FieldInfo& field);
 
 template <class M>
 std::string range_text(const Rules<M>& rules) {
-  if (rules.low && rules.high) return fmt::format("{} to {}", to_text(*rules.low), to_text(*rules.high));
+  if (rules.low && rules.high) {
+    return fmt::format("{} to {}", to_text(*rules.low), to_text(*rules.high));
+  }
   return rules.low ? fmt::format("at least {}", to_text(*rules.low)) : std::string();
 }
 
@@ -81,7 +84,9 @@ std::string broken_rule(const Rules<M>& rules, const M& value) {
     }
   }
   if constexpr (std::same_as<M, std::int64_t> || std::same_as<M, Bytes>) {
-    if (rules.power_of_two && !is_power_of_two(value)) return "is not a power of two";
+    if (rules.power_of_two && !is_power_of_two(value)) {
+      return "is not a power of two";
+    }
   }
   return {};
 }
@@ -93,10 +98,14 @@ inline constexpr bool kIsJsonNative =
 
 template <class M>
 void read_scalar(const Place& place, const Rules<M>& rules, M& out) {
-  if (!open_scalar(place, Grammar<M>::kind(), !kIsJsonNative<M>)) return;
+  if (!open_scalar(place, Grammar<M>::kind(), !kIsJsonNative<M>)) {
+    return;
+  }
   const std::string& text = place.value().text;
   Parsed<M> parsed = parse<M>(text);
-  if (!parsed.value) return place.error(fmt::format("{} {}", in_quotes(text), parsed.reason));
+  if (!parsed.value) {
+    return place.error(fmt::format("{} {}", in_quotes(text), parsed.reason));
+  }
   if (const std::string broken = broken_rule(rules, *parsed.value); !broken.empty()) {
     return place.error(fmt::format("{} {}", in_quotes(text), broken));
   }
@@ -108,13 +117,17 @@ void read_member(const Place& place, const Rules<M>& rules, M& out);
 
 template <class E>
 void read_elements(const Place& place, std::vector<E>& out) {
-  if (!open_list(place)) return;
+  if (!open_list(place)) {
+    return;
+  }
   const std::vector<Value>& items = place.value().items;
   for (std::size_t i = 0; i < items.size(); ++i) {
     const Place item = place.child(std::to_string(i), items[i]);
     if constexpr (HasListGrammar<std::vector<E>>) {
       using List = ListGrammar<std::vector<E>>;
-      if (!open_scalar(item, List::kind(), true)) continue;
+      if (!open_scalar(item, List::kind(), true)) {
+        continue;
+      }
       Parsed<std::vector<E>> parsed = List::parse_item(items[i].text);
       if (!parsed.value) {
         item.error(fmt::format("{} {}", in_quotes(items[i].text), parsed.reason));
@@ -129,7 +142,9 @@ void read_elements(const Place& place, std::vector<E>& out) {
 
 template <class M>
 void read_member(const Place& place, const Rules<M>& rules, M& out) {
-  if (place.value().is_invalid()) return place.errors().repeat();
+  if (place.value().is_invalid()) {
+    return place.errors().repeat();
+  }
   if constexpr (IsVector<M>::value) {
     out.clear();
     read_elements(place, out);
@@ -146,7 +161,9 @@ nlohmann::ordered_json write_member(const M& value) {
     return ListGrammar<M>::to_items(value);
   } else if constexpr (IsVector<M>::value) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
-    for (const auto& element : value) list.push_back(write_member(element));
+    for (const auto& element : value) {
+      list.push_back(write_member(element));
+    }
     return list;
   } else if constexpr (HasSchema<M>) {
     return schema<M>().write(value);
@@ -169,13 +186,23 @@ std::string member_text(const M& value) {
 
 template <class M>
 nlohmann::ordered_json scalar_json_schema() {
-  if constexpr (std::same_as<M, bool>) return {{"type", "boolean"}};
-  if constexpr (std::same_as<M, std::int64_t>) return {{"type", "integer"}};
-  if constexpr (std::same_as<M, double>) return {{"type", "number"}};
-  if constexpr (std::is_enum_v<M>) return {{"enum", Grammar<M>::names()}};
+  if constexpr (std::same_as<M, bool>) {
+    return {{"type", "boolean"}};
+  }
+  if constexpr (std::same_as<M, std::int64_t>) {
+    return {{"type", "integer"}};
+  }
+  if constexpr (std::same_as<M, double>) {
+    return {{"type", "number"}};
+  }
+  if constexpr (std::is_enum_v<M>) {
+    return {{"enum", Grammar<M>::names()}};
+  }
   nlohmann::ordered_json schema = {{"type", "string"}};
   if constexpr (!std::is_enum_v<M>) {
-    if (!Grammar<M>::pattern().empty()) schema["pattern"] = Grammar<M>::pattern();
+    if (!Grammar<M>::pattern().empty()) {
+      schema["pattern"] = Grammar<M>::pattern();
+    }
   }
   return schema;
 }
@@ -204,10 +231,16 @@ template <class M>
 void describe_rules(const Rules<M>& rules, FieldInfo& info) {
   if constexpr (HasGrammar<M>) {
     info.allowed = range_text(rules);
-    if (rules.power_of_two) info.allowed += info.allowed.empty() ? "a power of two" : ", a power of two";
+    if (rules.power_of_two) {
+      info.allowed += info.allowed.empty() ? "a power of two" : ", a power of two";
+    }
     if constexpr (std::same_as<M, std::int64_t> || std::same_as<M, double>) {
-      if (rules.low) info.json["minimum"] = *rules.low;
-      if (rules.high) info.json["maximum"] = *rules.high;
+      if (rules.low) {
+        info.json["minimum"] = *rules.low;
+      }
+      if (rules.high) {
+        info.json["maximum"] = *rules.high;
+      }
     }
   }
 }

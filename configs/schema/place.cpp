@@ -11,7 +11,9 @@ void Place::error(std::string_view key, std::string_view what) const {
   for (std::string_view rest = key; !rest.empty();) {
     const std::size_t dot = rest.find('.');
     const auto next = std::ranges::find(nearest->entries, rest.substr(0, dot), &MapEntry::key);
-    if (next == nearest->entries.end()) break;
+    if (next == nearest->entries.end()) {
+      break;
+    }
     nearest = &next->value;
     // A map may come from another file than the one that chose it; the key stands where it was chosen.
     where = nearest->is_map() ? &next->where : &nearest->where;

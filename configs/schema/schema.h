@@ -17,10 +17,6 @@
 
 namespace kvsim::config {
 
-/// The table of T. Specialised for each parameter set.
-template <class T>
-const Schema<T>& schema();
-
 /// One line of a table, for a struct T.
 template <class T>
 struct Field {
@@ -39,7 +35,9 @@ class Schema {
   Schema(std::string doc, std::initializer_list<Field<T>> fields, Check check = {})
       : fields_(fields), check_(std::move(check)) {
     info_.doc = std::move(doc);
-    for (const Field<T>& field : fields_) info_.fields.push_back(field.info);
+    for (const Field<T>& field : fields_) {
+      info_.fields.push_back(field.info);
+    }
   }
 
   [[nodiscard]] const SchemaInfo& info() const { return info_; }
@@ -47,7 +45,9 @@ class Schema {
   /// Reads a map; every mistake in it goes to the place's Diagnostics, and its member keeps its default.
   [[nodiscard]] T read(const Place& place) const {
     T result{};
-    if (!open_map(place, info_)) return result;
+    if (!open_map(place, info_)) {
+      return result;
+    }
     const std::size_t before = place.errors().count();
     for (const Field<T>& field : fields_) {
       if (const Value* value = place.value().find(field.info.key)) {
@@ -58,13 +58,17 @@ class Schema {
         report_missing(place, field.info);
       }
     }
-    if (check_ && place.errors().count() == before) check_(result, place);
+    if (check_ && place.errors().count() == before) {
+      check_(result, place);
+    }
     return result;
   }
 
   [[nodiscard]] nlohmann::ordered_json write(const T& value) const {
     nlohmann::ordered_json result = nlohmann::ordered_json::object();
-    for (const Field<T>& field : fields_) result[field.info.key] = field.write(value);
+    for (const Field<T>& field : fields_) {
+      result[field.info.key] = field.write(value);
+    }
     return result;
   }
 
@@ -116,9 +120,13 @@ class FieldBuilder {
   }
   /// The id of a catalogue entry may stand in place of the map; with `id`, not required.
   FieldBuilder& entry_of(std::string catalogue, std::string id = {}) {
-    if (!info_.is_list) info_.type = fmt::format("an id of `kvsim list {}`, a file, or a map", catalogue);
+    if (!info_.is_list) {
+      info_.type = fmt::format("an id of `kvsim list {}`, a file, or a map", catalogue);
+    }
     info_.catalogue = std::move(catalogue);
-    if (!id.empty()) info_.fallback = std::move(id);
+    if (!id.empty()) {
+      info_.fallback = std::move(id);
+    }
     return *this;
   }
 

@@ -69,8 +69,12 @@ const Schema<Cart>& schema<Cart>() {
        field("warmth", &Cart::warmth, "how warm").by_default(Celsius(-2)),
        field("spare", &Cart::spare, "spare wheel"), field("wheels", &Cart::wheels, "wheels").by_default({})},
       [](const Cart& cart, const Place& place) {
-        if (cart.wheels.size() > 2) place.error("wheels", "has too many wheels");
-        if (cart.spare.spokes == 64) place.error("spare.spokes", "has too many spokes");
+        if (cart.wheels.size() > 2) {
+          place.error("wheels", "has too many wheels");
+        }
+        if (cart.spare.spokes == 64) {
+          place.error("spare.spokes", "has too many spokes");
+        }
       }};
   return kSchema;
 }
@@ -158,7 +162,9 @@ TEST(Schema, RefusesWithPlacePathAndWords) {
        "wheels, found "
        "a list"},
   };
-  for (const Refusal& refusal : refusals) EXPECT_EQ(error_of(refusal.text), refusal.message) << refusal.text;
+  for (const Refusal& refusal : refusals) {
+    EXPECT_EQ(error_of(refusal.text), refusal.message) << refusal.text;
+  }
 }
 
 TEST(Schema, TellsAllMistakesAtOnce) {
@@ -198,7 +204,9 @@ Cart random_cart(Random& random) {
             .spare = wheel(),
             .wheels = {}};
   cart.spare.spokes = 32;
-  for (std::uint64_t n = random.below(3); n > 0; --n) cart.wheels.push_back(wheel());
+  for (std::uint64_t n = random.below(3); n > 0; --n) {
+    cart.wheels.push_back(wheel());
+  }
   return cart;
 }
 

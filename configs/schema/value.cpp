@@ -16,9 +16,13 @@ bool is_flat_list(const Value& value) {
 }
 
 std::string inline_text(const Value& value) {
-  if (!value.is_list()) return value.text;
+  if (!value.is_list()) {
+    return value.text;
+  }
   std::string text = "[";
-  for (const Value& item : value.items) text += (text.size() > 1 ? ", " : "") + item.text;
+  for (const Value& item : value.items) {
+    text += (text.size() > 1 ? ", " : "") + item.text;
+  }
   return text + "]";
 }
 
@@ -28,7 +32,9 @@ const std::string& note_of(const Value& value) {
 
 void append_line(std::string line, const std::string& note, std::string& out) {
   if (!note.empty()) {
-    if (line.size() < kNoteColumn) line.resize(kNoteColumn, ' ');
+    if (line.size() < kNoteColumn) {
+      line.resize(kNoteColumn, ' ');
+    }
     line += "  # " + note;
   }
   out += line + "\n";
@@ -48,10 +54,12 @@ void append_entry(const std::string& head, const Value& value, std::size_t inden
 
 void append(const Value& value, std::size_t indent, std::string& out) {
   const std::string margin(indent, ' ');
-  for (const MapEntry& entry : value.entries)
+  for (const MapEntry& entry : value.entries) {
     append_entry(margin + entry.key + ":", entry.value, indent, out);
-  if (value.is_scalar() || is_flat_list(value))
+  }
+  if (value.is_scalar() || is_flat_list(value)) {
     return append_line(margin + inline_text(value), note_of(value), out);
+  }
   for (const Value& item : value.items) {
     if (!item.is_map() && !item.is_list()) {
       append_entry(margin + "-", item, indent, out);
@@ -60,7 +68,9 @@ void append(const Value& value, std::size_t indent, std::string& out) {
     // The first line of an item carries its dash.
     std::string lines;
     append(item, indent + 2, lines);
-    if (lines.size() > indent) lines[indent] = '-';
+    if (lines.size() > indent) {
+      lines[indent] = '-';
+    }
     out += lines;
   }
 }
@@ -128,7 +138,9 @@ std::string describe(const Value& value) {
 }
 
 std::string join_path(std::string_view path, std::string_view step) {
-  if (path.empty() || step.empty()) return std::string(path.empty() ? step : path);
+  if (path.empty() || step.empty()) {
+    return std::string(path.empty() ? step : path);
+  }
   return fmt::format("{}.{}", path, step);
 }
 

@@ -47,15 +47,21 @@ class TreeBuilder final : public YAML::EventHandler {
 
   std::optional<Value> take() { return std::move(root_); }
 
-  SourceLocation place(const YAML::Mark& mark) const {
-    if (!source_.has_lines || mark.line < 0) return {source_.name};
+  [[nodiscard]] SourceLocation place(const YAML::Mark& mark) const {
+    if (!source_.has_lines || mark.line < 0) {
+      return {source_.name};
+    }
     return {source_.name, mark.line + 1, mark.column + 1};
   }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     // yaml-cpp finds documents without end where it cannot go on.
-    if (documents_ > 0 && mark.pos == document_) fail_at(place(mark), "not valid YAML: unexpected text");
-    if (documents_++ > 0) fail_at(place(mark), "a second YAML document begins here; a file holds one");
+    if (documents_ > 0 && mark.pos == document_) {
+      fail_at(place(mark), "not valid YAML: unexpected text");
+    }
+    if (documents_++ > 0) {
+      fail_at(place(mark), "a second YAML document begins here; a file holds one");
+    }
     document_ = mark.pos;
   }
   void OnDocumentEnd() override {}
@@ -77,7 +83,9 @@ class TreeBuilder final : public YAML::EventHandler {
     value.text = text;
     value.quoted = tag == "!";
     check_closed(mark);
-    if (find_non_text(text)) fail_at(value.where, "the text holds a control character");
+    if (find_non_text(text)) {
+      fail_at(value.where, "the text holds a control character");
+    }
     check_plain(mark, value.quoted ? "?" : tag, anchor);
     if (const auto line = static_cast<std::size_t>(mark.line); line < lines_.size()) {
       value.note = find_note(lines_[line], static_cast<std::size_t>(mark.column));
@@ -104,8 +112,9 @@ class TreeBuilder final : public YAML::EventHandler {
   };
 
   Value new_value(Value::Kind kind, const YAML::Mark& mark) {
-    if (++values_ > kMaxValues)
+    if (++values_ > kMaxValues) {
       fail_at(place(mark), fmt::format("more than {} values in one file", kMaxValues));
+    }
     Value value;
     value.kind = kind;
     value.where = place(mark);
@@ -117,20 +126,26 @@ class TreeBuilder final : public YAML::EventHandler {
       errors_.error(place(mark), "",
                     "anchors (&name) are not supported; write the value out, or use 'extends'");
     }
-    if (tag != "?") errors_.error(place(mark), "", "tags (!name) are not supported; remove the tag");
+    if (tag != "?") {
+      errors_.error(place(mark), "", "tags (!name) are not supported; remove the tag");
+    }
   }
 
   /// yaml-cpp takes a quote that is never closed if the file ends with a line end.
   void check_closed(const YAML::Mark& mark) {
     const std::string_view text = std::string_view(source_.text).substr(static_cast<std::size_t>(mark.pos));
-    if (text.empty() || (text[0] != '"' && text[0] != '\'')) return;
-    if (skip_quoted(text, 0) == std::string_view::npos)
+    if (text.empty() || (text[0] != '"' && text[0] != '\'')) {
+      return;
+    }
+    if (skip_quoted(text, 0) == std::string_view::npos) {
       fail_at(place(mark), "not valid YAML: this quote is not closed");
+    }
   }
 
   void open(Value::Kind kind, const YAML::Mark& mark, std::string_view tag, YAML::anchor_t anchor) {
-    if (stack_.size() >= kMaxDepth)
+    if (stack_.size() >= kMaxDepth) {
       fail_at(place(mark), fmt::format("nested deeper than {} levels", kMaxDepth));
+    }
     check_plain(mark, tag, anchor);
     stack_.push_back({new_value(kind, mark), std::nullopt});
   }
@@ -141,7 +156,9 @@ class TreeBuilder final : public YAML::EventHandler {
     add(std::move(done));
   }
 
-  bool awaits_key() const { return !stack_.empty() && stack_.back().value.is_map() && !stack_.back().entry; }
+  [[nodiscard]] bool awaits_key() const {
+    return !stack_.empty() && stack_.back().value.is_map() && !stack_.back().entry;
+  }
 
   void add(Value value) {
     if (stack_.empty()) {
@@ -168,15 +185,18 @@ class TreeBuilder final : public YAML::EventHandler {
   void end_entry(Frame& frame, Value value) {
     MapEntry entry = std::move(*frame.entry);
     frame.entry.reset();
-    if (entry.key.empty()) return;
+    if (entry.key.empty()) {
+      return;
+    }
     if (entry.key == "<<") {
       errors_.error(entry.where, "", "merge keys (<<) are not supported; use 'extends'");
     } else if (const Value* first = frame.value.find(entry.key)) {
       errors_.error(entry.where, entry.key,
                     fmt::format("the key is given twice; the first is in line {}", first->where.line));
     } else {
-      if (frame.value.entries.size() >= kMaxKeys)
+      if (frame.value.entries.size() >= kMaxKeys) {
         fail_at(entry.where, fmt::format("more than {} keys", kMaxKeys));
+      }
       entry.value = std::move(value);
       frame.value.entries.push_back(std::move(entry));
     }
@@ -202,9 +222,13 @@ void check_characters(const SourceText& source) {
   for (const std::string_view line : split_lines(source.text)) {
     ++number;
     const std::size_t first = line.find_first_not_of(' ');
-    if (first == std::string_view::npos || line[first] != '\t') continue;
+    if (first == std::string_view::npos || line[first] != '\t') {
+      continue;
+    }
     const std::size_t content = line.find_first_not_of(" \t\r");
-    if (content == std::string_view::npos || line[content] == '#') continue;
+    if (content == std::string_view::npos || line[content] == '#') {
+      continue;
+    }
     fail_at({source.name, number, static_cast<int>(first) + 1},
             "a tab indents this line; indent with spaces");
   }
@@ -225,7 +249,7 @@ SourceText read_source(const std::filesystem::path& path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::string text;
-  std::array<char, 65536> chunk;
+  std::array<char, 65536> chunk{};
   do {
     file.read(chunk.data(), chunk.size());
     text.append(chunk.data(), static_cast<std::size_t>(file.gcount()));

@@ -155,10 +155,14 @@ TEST(Yaml, BoundsDepthKeysAndValues) {
               HasSubstr("nested deeper than 64 levels"));
   EXPECT_THAT(error_of(std::string(100'000, '[')), HasSubstr("nested deeper than 64 levels"));
   std::string map;
-  for (int i = 0; i <= 1'000; ++i) map += "k" + std::to_string(i) + ": 1\n";
+  for (int i = 0; i <= 1'000; ++i) {
+    map += "k" + std::to_string(i) + ": 1\n";
+  }
   EXPECT_THAT(error_of(map), StartsWith("x.yaml:1001:1: more than 1000 keys"));
   std::string list = "[";
-  for (int i = 0; i <= 100'000; ++i) list += "1,";
+  for (int i = 0; i <= 100'000; ++i) {
+    list += "1,";
+  }
   EXPECT_THAT(error_of(list + "]"), HasSubstr("more than 100000 values in one file"));
 }
 

@@ -67,7 +67,9 @@ std::vector<MapProblem> dependent_bits(const std::vector<Equation>& all) {
   for (Equation equation : all) {
     for (const Equation& known : basis) {
       const std::uint64_t pivot = std::bit_floor(known.mask);
-      if ((equation.mask & pivot) == 0) continue;
+      if ((equation.mask & pivot) == 0) {
+        continue;
+      }
       equation.mask ^= known.mask;
       equation.combined ^= known.combined;
     }
@@ -77,7 +79,9 @@ std::vector<MapProblem> dependent_bits(const std::vector<Equation>& all) {
     }
     std::vector<std::string> names;
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if ((equation.combined >> i & 1) != 0) names.push_back(all[i].name);
+      if ((equation.combined >> i & 1) != 0) {
+        names.push_back(all[i].name);
+      }
     }
     problems.push_back(
         {equation.coordinate, fmt::format("{} repeat each other (their XOR is always 0), so two addresses "
@@ -91,7 +95,9 @@ std::vector<MapProblem> wrong_counts(const std::vector<Coordinate>& all) {
   std::vector<MapProblem> problems;
   for (const Coordinate& coordinate : all) {
     const int needed = log2_of(coordinate.values);
-    if (std::ssize(coordinate.bits) == needed) continue;
+    if (std::ssize(coordinate.bits) == needed) {
+      continue;
+    }
     problems.push_back({coordinate.name, fmt::format("has {} bits, but {} {} need {}", coordinate.bits.size(),
                                                      coordinate.values, coordinate.counted, needed)});
   }
@@ -129,13 +135,17 @@ std::vector<MapProblem> misplaced_bits(const std::vector<Coordinate>& all, Bytes
 std::vector<MapProblem> address_map_problems(const DeviceSpec& device) {
   const std::vector<Coordinate> all = coordinates(device);
   // With a wrong number of bits everything else follows, so it is told alone.
-  if (std::vector<MapProblem> problems = wrong_counts(all); !problems.empty()) return problems;
+  if (std::vector<MapProblem> problems = wrong_counts(all); !problems.empty()) {
+    return problems;
+  }
   const Bytes capacity = dram_capacity(device);
   std::vector<MapProblem> problems =
       misplaced_bits(all, capacity, std::max(device.llc.line, burst_bytes(device.dram)));
   const std::vector<Equation> matrix = equations(all);
   std::uint64_t unused = low_bits(log2_of(capacity.count()));
-  for (const Equation& equation : matrix) unused &= ~equation.mask;
+  for (const Equation& equation : matrix) {
+    unused &= ~equation.mask;
+  }
   for (; unused != 0; unused &= unused - 1) {
     problems.push_back(
         {"", fmt::format("address bit {} is in no coordinate; it is missing", std::countr_zero(unused))});

@@ -51,8 +51,9 @@ DeviceSpec small_device() {
 
 std::string problems(const DeviceSpec& device) {
   std::string text;
-  for (const MapProblem& problem : address_map_problems(device))
+  for (const MapProblem& problem : address_map_problems(device)) {
     text += problem.coordinate + ": " + problem.what + "\n";
+  }
   return text;
 }
 
@@ -147,12 +148,18 @@ TEST(AddressMap, AgreesWithTryingEveryAddress) {
     map.column = bits({"0", "1", "2", "3"});
     for (Bits* each : {&map.channel, &map.rank, &map.bank, &map.row}) {
       for (AddressBit& bit : *each) {
-        if (random.below(3) == 0) bit.mask ^= std::uint64_t{1} << (2 + random.below(8));
-        if (bit.mask == 0) bit.mask = 16;
+        if (random.below(3) == 0) {
+          bit.mask ^= std::uint64_t{1} << (2 + random.below(8));
+        }
+        if (bit.mask == 0) {
+          bit.mask = 16;
+        }
       }
     }
     EXPECT_EQ(problems(device).empty(), is_bijection(device)) << problems(device);
-    if (is_bijection(device)) ++sound;
+    if (is_bijection(device)) {
+      ++sound;
+    }
   }
   EXPECT_GT(sound, 50);
   EXPECT_LT(sound, 350);
@@ -168,8 +175,9 @@ TEST(AddressMap, OfEveryDeviceIsSound) {
 TEST(AddressMap, OfRk3588InterleavesChannels) {
   const AddressMapSpec map = load_device("rk3588").controller.mapping;
   std::set<std::int64_t> channels;
-  for (std::uint64_t address = 0; address < 4096; address += 64)
+  for (std::uint64_t address = 0; address < 4096; address += 64) {
     channels.insert(coordinate(map.channel, address));
+  }
   EXPECT_EQ(channels.size(), 4U);
   EXPECT_EQ(coordinate(map.channel, 64), 0);
   EXPECT_EQ(coordinate(map.channel, 128), 1);

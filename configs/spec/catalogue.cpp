@@ -35,7 +35,9 @@ const CatalogueKind* find_kind(std::string_view folder) {
 std::vector<std::string> catalogue_ids(std::string_view kind) {
   if (find_kind(kind) == nullptr) {
     std::vector<std::string_view> known;
-    for (const CatalogueKind& each : kKinds) known.push_back(each.folder);
+    for (const CatalogueKind& each : kKinds) {
+      known.push_back(each.folder);
+    }
     const std::optional<std::string> near = did_you_mean(kind, known);
     throw UserError(fmt::format("the catalogue has no '{}'{}; it has {}", kind,
                                 near ? fmt::format(", did you mean '{}'?", *near) : "",
@@ -44,7 +46,9 @@ std::vector<std::string> catalogue_ids(std::string_view kind) {
   std::vector<std::string> ids;
   const std::string folder = folder_path(kind);
   for (const CatalogueFile& file : catalogue_files()) {
-    if (!file.path.starts_with(folder)) continue;
+    if (!file.path.starts_with(folder)) {
+      continue;
+    }
     ids.emplace_back(file.path.substr(folder.size(), file.path.size() - folder.size() - kEnding.size()));
   }
   return ids;

@@ -28,7 +28,9 @@ TEST(Catalogue, HasWhatIsShipped) {
 
 TEST(Catalogue, EveryFileBelongsToAKind) {
   std::size_t listed = 0;
-  for (const CatalogueKind& kind : catalogue_kinds()) listed += catalogue_ids(kind.folder).size();
+  for (const CatalogueKind& kind : catalogue_kinds()) {
+    listed += catalogue_ids(kind.folder).size();
+  }
   EXPECT_EQ(listed, catalogue_files().size());
 }
 
@@ -43,9 +45,15 @@ TEST(Catalogue, KnowsWhatItDoesNotHave) {
 }
 
 void for_each_scalar(const Value& value, const auto& action) {
-  if (value.is_scalar()) action(value);
-  for (const Value& item : value.items) for_each_scalar(item, action);
-  for (const MapEntry& entry : value.entries) for_each_scalar(entry.value, action);
+  if (value.is_scalar()) {
+    action(value);
+  }
+  for (const Value& item : value.items) {
+    for_each_scalar(item, action);
+  }
+  for (const MapEntry& entry : value.entries) {
+    for_each_scalar(entry.value, action);
+  }
 }
 
 /// A value without a source is a rumour.
@@ -72,10 +80,18 @@ TEST(Catalogue, EveryFileCarriesItsLicence) {
 }
 
 TEST(Catalogue, EveryPartAndCoreIsSound) {
-  for (const std::string& id : catalogue_ids("dram")) EXPECT_EQ(load_dram_part(id).name, id);
-  for (const std::string& id : catalogue_ids("cores")) EXPECT_EQ(load_core(id).name, id);
-  for (const std::string& id : catalogue_ids("llms")) EXPECT_EQ(load_llm(id).name, id);
-  for (const std::string& id : catalogue_ids("formats")) EXPECT_EQ(load_weight_format(id).name, id);
+  for (const std::string& id : catalogue_ids("dram")) {
+    EXPECT_EQ(load_dram_part(id).name, id);
+  }
+  for (const std::string& id : catalogue_ids("cores")) {
+    EXPECT_EQ(load_core(id).name, id);
+  }
+  for (const std::string& id : catalogue_ids("llms")) {
+    EXPECT_EQ(load_llm(id).name, id);
+  }
+  for (const std::string& id : catalogue_ids("formats")) {
+    EXPECT_EQ(load_weight_format(id).name, id);
+  }
 }
 
 TEST(Catalogue, EveryEntryCanBeShown) {

@@ -30,8 +30,9 @@ void check_memory(const DeviceSpec& device, const Place& place) {
 }
 
 void check_device(const DeviceSpec& device, const Place& place) {
-  if (device.clusters.empty())
+  if (device.clusters.empty()) {
     place.error("clusters", "is empty; a device has at least one cluster of cores");
+  }
   for (std::size_t i = 0; i < device.clusters.size(); ++i) {
     const CoreSpec& core = device.clusters[i].core;
     if (core.prefetch_page < device.llc.line) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables of DRAM parts and of the controller, and what must hold between their values.
-#include <span>
+#include <array>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -20,20 +20,22 @@ struct Order {
 };
 
 // JEDEC's timings that cannot be the other way round.
-constexpr Order kOrders[] = {
-    {"tRCD", &DramTiming::tRCD, "tRAS", &DramTiming::tRAS},
-    {"tRPpb", &DramTiming::tRPpb, "tRPab", &DramTiming::tRPab},
-    {"tRRD", &DramTiming::tRRD, "tFAW", &DramTiming::tFAW},
-    {"tCCD", &DramTiming::tCCD, "tCCD_L", &DramTiming::tCCD_L},
-    {"tRFCpb", &DramTiming::tRFCpb, "tRFCab", &DramTiming::tRFCab},
-    {"tRFCab", &DramTiming::tRFCab, "tREFI", &DramTiming::tREFI},
+constexpr std::array kOrders{
+    Order{"tRCD", &DramTiming::tRCD, "tRAS", &DramTiming::tRAS},
+    Order{"tRPpb", &DramTiming::tRPpb, "tRPab", &DramTiming::tRPab},
+    Order{"tRRD", &DramTiming::tRRD, "tFAW", &DramTiming::tFAW},
+    Order{"tCCD", &DramTiming::tCCD, "tCCD_L", &DramTiming::tCCD_L},
+    Order{"tRFCpb", &DramTiming::tRFCpb, "tRFCab", &DramTiming::tRFCab},
+    Order{"tRFCab", &DramTiming::tRFCab, "tREFI", &DramTiming::tREFI},
 };
 
 void check_timing(const DramPartSpec& part, const Place& place) {
   const DramTiming& timing = part.timing;
   const auto length = [&](const ClockedTime& time) { return duration(time, command_clock(part)); };
   for (const Order& order : kOrders) {
-    if (length(timing.*order.small) <= length(timing.*order.large)) continue;
+    if (length(timing.*order.small) <= length(timing.*order.large)) {
+      continue;
+    }
     place.error(fmt::format("timing.{}", order.large_key),
                 fmt::format("'{}' is less than {}, which is {}", to_text(timing.*order.large),
                             order.small_key, to_text(timing.*order.small)));

@@ -26,7 +26,9 @@ bool is_path(std::string_view name) {
 /// A path in a file is relative to that file, one on the command line to the working directory.
 std::filesystem::path resolve_path(const Value& name) {
   const std::filesystem::path path(name.text);
-  if (name.where.line == 0) return path.lexically_normal();
+  if (name.where.line == 0) {
+    return path.lexically_normal();
+  }
   return (std::filesystem::path(name.where.file).parent_path() / path).lexically_normal();
 }
 
@@ -44,11 +46,24 @@ std::string stem(const std::string& file) {
   return std::filesystem::path(file).stem().string();
 }
 
+/// Parameter sets that were left out are written in, so that the names within them are expanded too.
+void add_defaults(Value& map, const SchemaInfo& schema) {
+  for (const FieldInfo& info : schema.fields) {
+    if (info.nested == nullptr || info.is_list || !info.fallback || map.find(info.key) != nullptr) {
+      continue;
+    }
+    map.set(info.key,
+            info.catalogue.empty() ? map_value(map.where) : scalar_value(*info.fallback, map.where));
+  }
+}
+
 }  // namespace
 
 std::string content_hash(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  for (const char c : text) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  }
   return fmt::format("{:016x}", hash);
 }
 
@@ -60,12 +75,16 @@ Value Expander::load(const SourceText& source) {
 }
 
 void Expander::scenario(Value& root, std::string_view file) {
-  if (!root.is_map()) return;
+  if (!root.is_map()) {
+    return;
+  }
   if (!merge_base(root, nullptr, "", {std::string(file)})) {
     root.kind = Value::Kind::invalid;
     return;
   }
-  if (root.find(kName) == nullptr) set_name(root, stem(std::string(file)));
+  if (root.find(kName) == nullptr) {
+    set_name(root, stem(std::string(file)));
+  }
   fields(root, schema<RunSpec>().info(), "");
 }
 
@@ -76,20 +95,28 @@ void Expander::entry(Value& value, const CatalogueKind& kind, const SchemaInfo& 
   } else if (value.is_map() && !merge_base(value, &kind, path, {})) {
     value.kind = Value::Kind::invalid;
   }
-  if (!value.is_map()) return;
-  if (kind.folder == "formats") add_tensor_types(value, path);
+  if (!value.is_map()) {
+    return;
+  }
+  if (kind.folder == "formats") {
+    add_tensor_types(value, path);
+  }
   fields(value, schema, path);
 }
 
 void Expander::fields(Value& map, const SchemaInfo& schema, const std::string& path) {
   add_defaults(map, schema);
   for (const FieldInfo& info : schema.fields) {
-    if (Value* value = map.find(info.key)) field(*value, info, join_path(path, info.key));
+    if (Value* value = map.find(info.key)) {
+      field(*value, info, join_path(path, info.key));
+    }
   }
 }
 
 void Expander::field(Value& value, const FieldInfo& info, const std::string& path) {
-  if (info.nested == nullptr) return;
+  if (info.nested == nullptr) {
+    return;
+  }
   const auto expand = [&](Value& one, const std::string& where) {
     if (const CatalogueKind* kind = find_kind(info.catalogue)) {
       entry(one, *kind, *info.nested, where);
@@ -97,16 +124,11 @@ void Expander::field(Value& value, const FieldInfo& info, const std::string& pat
       fields(one, *info.nested, where);
     }
   };
-  if (!info.is_list) return expand(value, path);
-  for (std::size_t i = 0; i < value.items.size(); ++i) expand(value.items[i], join_path(path, i));
-}
-
-/// Parameter sets that were left out are written in, so that the names within them are expanded too.
-void Expander::add_defaults(Value& map, const SchemaInfo& schema) {
-  for (const FieldInfo& info : schema.fields) {
-    if (info.nested == nullptr || info.is_list || !info.fallback || map.find(info.key) != nullptr) continue;
-    map.set(info.key,
-            info.catalogue.empty() ? map_value(map.where) : scalar_value(*info.fallback, map.where));
+  if (!info.is_list) {
+    return expand(value, path);
+  }
+  for (std::size_t i = 0; i < value.items.size(); ++i) {
+    expand(value.items[i], join_path(path, i));
   }
 }
 
@@ -137,7 +159,9 @@ Value Expander::named(const Value& name, const CatalogueKind* kind, const std::s
   Value invalid;
   invalid.kind = Value::Kind::invalid;
   const std::optional<SourceText> source = find_source(name, kind, path);
-  if (!source) return invalid;
+  if (!source) {
+    return invalid;
+  }
   const bool seen = std::ranges::find(chain, source->name) != chain.end();
   chain.push_back(source->name);
   if (seen || chain.size() > kMaxChain) {
@@ -151,8 +175,12 @@ Value Expander::named(const Value& name, const CatalogueKind* kind, const std::s
     errors_.error(map.where, path, fmt::format("expects a map, found {}", describe(map)));
     return invalid;
   }
-  if (!merge_base(map, kind, path, chain)) return invalid;
-  if (map.find(kName) == nullptr) set_name(map, stem(source->name));
+  if (!merge_base(map, kind, path, chain)) {
+    return invalid;
+  }
+  if (map.find(kName) == nullptr) {
+    set_name(map, stem(source->name));
+  }
   return map;
 }
 
@@ -160,7 +188,9 @@ Value Expander::named(const Value& name, const CatalogueKind* kind, const std::s
 bool Expander::merge_base(Value& map, const CatalogueKind* kind, const std::string& path,
                           const Chain& chain) {
   const Value* extends = map.find(kExtends);
-  if (extends == nullptr) return true;
+  if (extends == nullptr) {
+    return true;
+  }
   const Value base_name = *extends;
   const std::string key = join_path(path, kExtends);
   if (!base_name.is_scalar()) {
@@ -170,7 +200,9 @@ bool Expander::merge_base(Value& map, const CatalogueKind* kind, const std::stri
   }
   map.erase(kExtends);
   Value base = named(base_name, kind, key, chain);
-  if (base.is_invalid()) return false;
+  if (base.is_invalid()) {
+    return false;
+  }
   const std::string name = text_of(base, kName);
   base.erase(kName);
   // A map in place of an entry is no longer that entry. Tensor types keep their name: rules know them by it.
@@ -196,7 +228,9 @@ void Expander::add_tensor_types(Value& format, const std::string& path) {
   std::set<std::string> known;
   std::vector<Value> wanted{scalar_value("F32", format.where), scalar_value("F16", format.where)};
   const auto want = [&wanted](const Value* name) {
-    if (name != nullptr && name->is_scalar() && !name->text.empty()) wanted.push_back(*name);
+    if (name != nullptr && name->is_scalar() && !name->text.empty()) {
+      wanted.push_back(*name);
+    }
   };
   for (std::size_t i = 0; i < types.items.size(); ++i) {
     entry(types.items[i], kind, schema<TensorType>().info(), join_path(join_path(path, "types"), i));
@@ -205,11 +239,15 @@ void Expander::add_tensor_types(Value& format, const std::string& path) {
   }
   want(format.find("main"));
   if (const Value* rules = format.find("rules")) {
-    for (const Value& rule : rules->items) want(rule.find("type"));
+    for (const Value& rule : rules->items) {
+      want(rule.find("type"));
+    }
   }
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
+  for (std::size_t i = 0; i < wanted.size(); ++i) {  // NOLINT(modernize-loop-convert): fall-backs are added
     const Value name = wanted[i];
-    if (!known.insert(name.text).second) continue;
+    if (!known.insert(name.text).second) {
+      continue;
+    }
     Value type = named(name, &kind, path, {});
     want(type.find("fallback"));
     types.items.push_back(std::move(type));

@@ -39,7 +39,6 @@ class Expander {
 
   void fields(Value& map, const SchemaInfo& schema, const std::string& path);
   void field(Value& value, const FieldInfo& info, const std::string& path);
-  void add_defaults(Value& map, const SchemaInfo& schema);
   std::optional<SourceText> find_source(const Value& name, const CatalogueKind* kind,
                                         const std::string& path);
   Value named(const Value& name, const CatalogueKind* kind, const std::string& path, Chain chain);

@@ -31,18 +31,24 @@ void add_rows(const SchemaInfo& schema, const std::string& path, Depth depth, st
     const std::string key = join_path(path, info.key);
     rows.push_back({key, &info});
     const bool open = depth == Depth::all || info.catalogue.empty();
-    if (info.nested != nullptr && open) add_rows(*info.nested, key, depth, rows);
+    if (info.nested != nullptr && open) {
+      add_rows(*info.nested, key, depth, rows);
+    }
   }
 }
 
 std::string default_text(const FieldInfo& info) {
-  if (!info.fallback) return "required";
+  if (!info.fallback) {
+    return "required";
+  }
   return info.fallback->empty() ? "default empty" : fmt::format("default {}", *info.fallback);
 }
 
 std::string table_text(const std::vector<Row>& rows) {
   std::size_t width = 0;
-  for (const Row& row : rows) width = std::max(width, row.path.size());
+  for (const Row& row : rows) {
+    width = std::max(width, row.path.size());
+  }
   std::string text;
   for (const Row& row : rows) {
     const FieldInfo& info = *row.info;
@@ -60,8 +66,12 @@ std::string key_text(const std::string& path, const FieldInfo& info) {
     text +=
         fmt::format("  default  {}\n", empty ? "empty" : info.fallback.value_or("none; the key is required"));
   }
-  if (!info.allowed.empty()) text += fmt::format("  allowed  {}\n", info.allowed);
-  if (info.nested == nullptr) return text;
+  if (!info.allowed.empty()) {
+    text += fmt::format("  allowed  {}\n", info.allowed);
+  }
+  if (info.nested == nullptr) {
+    return text;
+  }
   std::vector<Row> rows;
   add_rows(*info.nested, path, Depth::up_to_entries, rows);
   return text + fmt::format("  keys     {}\n", info.nested->doc) + table_text(rows);
@@ -73,11 +83,15 @@ bool is_index(std::string_view step) {
 
 [[noreturn]] void fail_unknown_key(std::string_view path, const std::vector<Row>& rows) {
   std::vector<std::string> known;
-  for (const Row& row : rows) known.push_back(row.path);
+  for (const Row& row : rows) {
+    known.push_back(row.path);
+  }
   std::optional<std::string> near = did_you_mean(path, known);
   // A last step alone ("ubatch") is often what is remembered.
   for (const std::string& key : known) {
-    if (!near && key.ends_with(fmt::format(".{}", path))) near = key;
+    if (!near && key.ends_with(fmt::format(".{}", path))) {
+      near = key;
+    }
   }
   throw UserError(fmt::format("there is no key '{}'{}; `kvsim explain` lists all", path,
                               near ? fmt::format(", did you mean '{}'?", *near) : ""));
@@ -86,32 +100,50 @@ bool is_index(std::string_view step) {
 std::string explain_key(std::string_view path) {
   std::vector<Row> rows;
   add_rows(schema<RunSpec>().info(), "", Depth::all, rows);
-  if (path.empty()) return fmt::format("Keys of a scenario:\n{}", table_text(rows));
+  if (path.empty()) {
+    return fmt::format("Keys of a scenario:\n{}", table_text(rows));
+  }
   // "device.clusters.0.count" asks for "device.clusters.count".
   std::string wanted;
   for (std::string_view rest = path; !rest.empty();) {
     const std::size_t dot = rest.find('.');
-    if (!is_index(rest.substr(0, dot))) wanted = join_path(wanted, rest.substr(0, dot));
+    if (!is_index(rest.substr(0, dot))) {
+      wanted = join_path(wanted, rest.substr(0, dot));
+    }
     rest.remove_prefix(dot == std::string_view::npos ? rest.size() : dot + 1);
   }
   const auto found = std::ranges::find(rows, wanted, &Row::path);
-  if (found == rows.end()) fail_unknown_key(path, rows);
+  if (found == rows.end()) {
+    fail_unknown_key(path, rows);
+  }
   return key_text(found->path, *found->info);
 }
 
 const SchemaInfo& schema_of_kind(std::string_view kind) {
-  if (kind == "devices") return schema<DeviceSpec>().info();
-  if (kind == "dram") return schema<DramPartSpec>().info();
-  if (kind == "llms") return schema<LlmSpec>().info();
-  if (kind == "formats") return schema<WeightFormat>().info();
-  if (kind == "cores") return schema<CoreSpec>().info();
+  if (kind == "devices") {
+    return schema<DeviceSpec>().info();
+  }
+  if (kind == "dram") {
+    return schema<DramPartSpec>().info();
+  }
+  if (kind == "llms") {
+    return schema<LlmSpec>().info();
+  }
+  if (kind == "formats") {
+    return schema<WeightFormat>().info();
+  }
+  if (kind == "cores") {
+    return schema<CoreSpec>().info();
+  }
   return schema<TensorType>().info();
 }
 
 std::string explain_entry(std::string_view folder, std::string_view id) {
   const std::vector<std::string> ids = catalogue_ids(folder);
   const CatalogueKind& kind = *find_kind(folder);
-  if (std::ranges::find(ids, id) == ids.end()) throw UserError(unknown_entry(kind, id));
+  if (std::ranges::find(ids, id) == ids.end()) {
+    throw UserError(unknown_entry(kind, id));
+  }
   Diagnostics errors;
   Expander expander(errors);
   Value value = scalar_value(id, {std::string(id)});
@@ -124,7 +156,9 @@ std::string explain_entry(std::string_view folder, std::string_view id) {
 
 std::string explain(std::string_view path) {
   const std::size_t slash = path.find('/');
-  if (slash == std::string_view::npos) return explain_key(path);
+  if (slash == std::string_view::npos) {
+    return explain_key(path);
+  }
   return explain_entry(path.substr(0, slash), path.substr(slash + 1));
 }
 
@@ -133,7 +167,9 @@ nlohmann::ordered_json json_schema() {
   const std::string extends(kExtends);
   nlohmann::ordered_json required = nlohmann::ordered_json::array();
   for (const FieldInfo& info : scenario.fields) {
-    if (!info.fallback) required.push_back(info.key);
+    if (!info.fallback) {
+      required.push_back(info.key);
+    }
   }
   nlohmann::ordered_json result = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
                                    {"title", "kvsim scenario"}};

@@ -18,8 +18,12 @@ constexpr Picoseconds kMaxTime{1'000'000'000};
 
 Parsed<std::int64_t> parse_clocks(std::string_view text) {
   const Parsed<NumberAndRest> split = split_number(text);
-  if (!split.value) return refused<std::int64_t>(split.reason);
-  if (split.value->rest != kClock) return refused<std::int64_t>("is no number of clocks; write it as 8 tCK");
+  if (!split.value) {
+    return refused<std::int64_t>(split.reason);
+  }
+  if (split.value->rest != kClock) {
+    return refused<std::int64_t>("is no number of clocks; write it as 8 tCK");
+  }
   Parsed<std::int64_t> clocks = to_integer(split.value->number, {}, Rounding::exact, kClock);
   if (clocks.value && (*clocks.value < 0 || *clocks.value > kMaxClocks)) {
     return refused<std::int64_t>(fmt::format("is out of range; allowed is 0 to {} tCK", kMaxClocks));
@@ -53,14 +57,18 @@ Parsed<config::ClockedTime> Grammar<config::ClockedTime>::parse(std::string_view
   if (clocks_only || split != std::string_view::npos) {
     const Parsed<std::int64_t> clocks =
         parse_clocks(clocks_only ? text : text.substr(split + kLarger.size()));
-    if (!clocks.value) return refused<config::ClockedTime>(clocks.reason);
+    if (!clocks.value) {
+      return refused<config::ClockedTime>(clocks.reason);
+    }
     result.clocks = *clocks.value;
   }
   return accepted(result);
 }
 
 std::string Grammar<config::ClockedTime>::to_text(const config::ClockedTime& value) {
-  if (value.time == Picoseconds()) return fmt::format("{} {}", value.clocks, kClock);
+  if (value.time == Picoseconds()) {
+    return fmt::format("{} {}", value.clocks, kClock);
+  }
   const std::string time = kvsim::to_text(value.time);
   return value.clocks == 0 ? time : fmt::format("{}{}{} {}", time, kLarger, value.clocks, kClock);
 }
@@ -78,7 +86,9 @@ std::optional<int> take_bit(std::string_view& text) {
   const auto length = static_cast<std::size_t>(end - text.data());
   // from_chars takes a sign and leading zeros, which this grammar does not.
   const bool odd = length == 0 || text[0] == '-' || (length > 1 && text[0] == '0');
-  if (error != std::errc() || odd || bit >= kAddressBits) return std::nullopt;
+  if (error != std::errc() || odd || bit >= kAddressBits) {
+    return std::nullopt;
+  }
   text.remove_prefix(length);
   return bit;
 }
@@ -95,7 +105,9 @@ Parsed<std::vector<AddressBit>> bad_item() {
 std::string mask_text(std::uint64_t mask) {
   std::string text;
   for (int bit = kAddressBits - 1; bit >= 0; --bit) {
-    if ((mask >> bit & 1) != 0) text += (text.empty() ? "" : "^") + std::to_string(bit);
+    if ((mask >> bit & 1) != 0) {
+      text += (text.empty() ? "" : "^") + std::to_string(bit);
+    }
   }
   return text;
 }
@@ -103,8 +115,12 @@ std::string mask_text(std::uint64_t mask) {
 /// How many bits from `begin` on are single address bits, each one above the one before.
 std::size_t run_length(const std::vector<AddressBit>& bits, std::size_t begin) {
   std::size_t end = begin + 1;
-  if (!std::has_single_bit(bits[begin].mask)) return 1;
-  while (end < bits.size() && bits[end].mask == bits[end - 1].mask << 1 && bits[end].mask != 0) ++end;
+  if (!std::has_single_bit(bits[begin].mask)) {
+    return 1;
+  }
+  while (end < bits.size() && bits[end].mask == bits[end - 1].mask << 1 && bits[end].mask != 0) {
+    ++end;
+  }
   return end - begin;
 }
 
@@ -112,18 +128,26 @@ std::size_t run_length(const std::vector<AddressBit>& bits, std::size_t begin) {
 
 Parsed<std::vector<AddressBit>> ListGrammar<std::vector<AddressBit>>::parse_item(std::string_view text) {
   const std::optional<int> first = take_bit(text);
-  if (!first) return bad_item();
+  if (!first) {
+    return bad_item();
+  }
   std::vector<AddressBit> bits{single(*first)};
   if (!text.empty() && text[0] == '-') {
     text.remove_prefix(1);
     const std::optional<int> last = take_bit(text);
-    if (!last || *last <= *first) return bad_item();
-    for (int bit = *first + 1; bit <= *last; ++bit) bits.push_back(single(bit));
+    if (!last || *last <= *first) {
+      return bad_item();
+    }
+    for (int bit = *first + 1; bit <= *last; ++bit) {
+      bits.push_back(single(bit));
+    }
   }
   while (!text.empty() && text[0] == '^' && bits.size() == 1) {
     text.remove_prefix(1);
     const std::optional<int> other = take_bit(text);
-    if (!other || (bits[0].mask & single(*other).mask) != 0) return bad_item();
+    if (!other || (bits[0].mask & single(*other).mask) != 0) {
+      return bad_item();
+    }
     bits[0].mask |= single(*other).mask;
   }
   return text.empty() ? accepted(std::move(bits)) : bad_item();

@@ -88,7 +88,9 @@ TEST(AddressBits, RoundTrip) {
     }
     Bits back;
     for (const std::string& item : ListGrammar<Bits>::to_items(bits)) {
-      for (const AddressBit bit : parse_bits(item)) back.push_back(bit);
+      for (const AddressBit bit : parse_bits(item)) {
+        back.push_back(bit);
+      }
     }
     EXPECT_EQ(back, bits);
   }

@@ -34,9 +34,13 @@ void check_format(const WeightFormat& format, const Place& place) {
   const auto known = [&](const std::string& name) {
     return std::ranges::find(format.types, name, &TensorType::name) != format.types.end();
   };
-  if (!known(format.main)) place.error("main", fmt::format("'{}' is not among the types", format.main));
+  if (!known(format.main)) {
+    place.error("main", fmt::format("'{}' is not among the types", format.main));
+  }
   for (const TensorRule& rule : format.rules) {
-    if (!known(rule.type)) place.error("rules", fmt::format("'{}' is not among the types", rule.type));
+    if (!known(rule.type)) {
+      place.error("rules", fmt::format("'{}' is not among the types", rule.type));
+    }
   }
 }
 

@@ -12,7 +12,9 @@ namespace {
 RunSpec resolve_with(Expander& expander, Value& root, std::string_view file, Diagnostics& errors) {
   expander.scenario(root, file);
   RunSpec spec;
-  if (!root.is_invalid()) spec = schema<RunSpec>().read({root, "", errors});
+  if (!root.is_invalid()) {
+    spec = schema<RunSpec>().read({root, "", errors});
+  }
   errors.throw_if_any();
   return spec;
 }
@@ -22,7 +24,9 @@ Scenario load(const SourceText& source, const Overrides& overrides) {
   Expander expander(errors);
   Value root = expander.load(source);
   if (root.is_map()) {
-    for (const std::string& change : overrides) apply_override(root, change);
+    for (const std::string& change : overrides) {
+      apply_override(root, change);
+    }
   }
   Scenario scenario;
   scenario.spec = resolve_with(expander, root, source.name, errors);
@@ -38,7 +42,9 @@ T load_entry(std::string_view folder, std::string_view id_or_path) {
   Value value = scalar_value(id_or_path, {std::string(kind.noun)});
   expander.entry(value, kind, schema<T>().info(), "");
   T result;
-  if (!value.is_invalid()) result = schema<T>().read({value, "", errors});
+  if (!value.is_invalid()) {
+    result = schema<T>().read({value, "", errors});
+  }
   errors.throw_if_any();
   return result;
 }

@@ -98,7 +98,9 @@ TEST_F(ScenarioTest, RemembersItsInputs) {
   const Scenario scenario = load_scenario(write("main.yaml", "extends: sub/base.yaml\nmodel: llama3_8b\n"));
   EXPECT_EQ(scenario.spec.device.name, "rk3588_4gb");
   std::vector<std::string> paths;
-  for (const InputFile& input : scenario.inputs) paths.push_back(input.path);
+  for (const InputFile& input : scenario.inputs) {
+    paths.push_back(input.path);
+  }
   EXPECT_THAT(paths,
               testing::IsSupersetOf({(folder_ / "main.yaml").string(), (folder_ / "sub/base.yaml").string(),
                                      std::string("configs/catalogue/devices/rk3588_4gb.yaml"),
@@ -231,7 +233,9 @@ TEST(Json, TakesOverridesAndAnotherDevice) {
 TEST(Json, IsCompleteAndOrdered) {
   const nlohmann::ordered_json json = to_json(run_spec_from_json("{device: rk3588, model: llama3_8b}"));
   std::vector<std::string> keys;
-  for (const auto& [key, value] : json.items()) keys.push_back(key);
+  for (const auto& [key, value] : json.items()) {
+    keys.push_back(key);
+  }
   EXPECT_THAT(keys, testing::ElementsAre("name", "description", "device", "model", "engine", "workload",
                                          "memory", "run"));
   EXPECT_EQ(json["device"]["dram"]["data_rate"], "4224 MHz");

@@ -26,7 +26,9 @@ void check_engine(const EngineSpec& engine, const Place& place) {
 
 std::int64_t cores(const DeviceSpec& device) {
   std::int64_t total = 0;
-  for (const ClusterSpec& cluster : device.clusters) total += cluster.count;
+  for (const ClusterSpec& cluster : device.clusters) {
+    total += cluster.count;
+  }
   return total;
 }
 
@@ -39,6 +41,11 @@ void check_run(const RunSpec& run, const Place& place) {
     place.error(
         "workload.generate",
         fmt::format("prompt and generate are {} tokens together; at most {} can be run", tokens, kMaxTokens));
+  }
+  if (run.workload.cached >= run.workload.prompt) {
+    place.error("workload.cached",
+                fmt::format("{} tokens are cached of a prompt of {}; leave at least one to compute",
+                            run.workload.cached, run.workload.prompt));
   }
   try {
     static_cast<void>(tensors(run.model, run.engine.weights));
@@ -70,6 +77,11 @@ const Schema<EngineSpec>& schema<EngineSpec>() {
        field("kv_tile", &T::kv_tile, "cached tokens per tile of the attention kernel (assumed)")
            .between(1, 65536)
            .optional(),
+       field("sampler_operations", &T::sampler_operations,
+             "128-bit SIMD operations per vocabulary entry to choose the next token, on one thread (assumed: "
+             "llama.cpp's default samplers copy, rescale and partly sort all logits); 0 as in llama-bench")
+           .between(0.0, 10000.0)
+           .by_default(60.0),
        field("barrier", &T::barrier, "cost of one meeting of the threads, after each operator (assumed)")
            .between(0_ps, 1_ms)
            .by_default(2_us),
@@ -89,6 +101,10 @@ const Schema<WorkloadSpec>& schema<WorkloadSpec>() {
   static const Schema<T> kSchema{
       "what is asked of the engine",
       {field("prompt", &T::prompt, "tokens of the prompt").between(1, kMaxTokens).optional(),
+       field("cached", &T::cached,
+             "tokens of the prompt that are in the KV cache already (a conversation that goes on)")
+           .between(0, kMaxTokens)
+           .optional(),
        field("generate", &T::generate, "tokens to generate").between(0, kMaxTokens).optional(),
        field("threads", &T::threads, "threads, placed on cores in the order of the device's clusters")
            .between(1, 4096)

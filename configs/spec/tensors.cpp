@@ -31,7 +31,9 @@ bool in_range(LayerRange range, std::int64_t layer, std::int64_t layers) {
 
 const TensorType* find_type(const WeightFormat& format, std::string_view name) {
   for (const TensorType& type : format.types) {
-    if (type.name == name) return &type;
+    if (type.name == name) {
+      return &type;
+    }
   }
   return nullptr;
 }
@@ -85,10 +87,12 @@ class FileLayout {
   std::vector<TensorInfo> take() { return std::move(tensors_); }
 
  private:
-  const std::string& wanted_type(TensorRole role) const {
+  [[nodiscard]] const std::string& wanted_type(TensorRole role) const {
     const std::int64_t layer = layer_ ? layer_->value() : 0;
     // Tied: the embedding is the output matrix and stored as such (llama-quant.cpp, has_tied_embeddings).
-    if (role == TensorRole::token_embedding && model_.tied_embeddings) role = TensorRole::output;
+    if (role == TensorRole::token_embedding && model_.tied_embeddings) {
+      role = TensorRole::output;
+    }
     for (const TensorRule& rule : format_.rules) {
       if (rule.role == role && model_.heads / model_.kv_heads >= rule.min_gqa &&
           in_range(rule.layers, layer, model_.layers)) {
@@ -98,9 +102,12 @@ class FileLayout {
     return format_.main;
   }
 
-  const TensorType& stored_type(TensorRole role, std::int64_t columns, std::string_view name) const {
+  [[nodiscard]] const TensorType& stored_type(TensorRole role, std::int64_t columns,
+                                              std::string_view name) const {
     const TensorType& wanted = type_named(format_, wanted_type(role));
-    if (columns % wanted.block == 0) return wanted;
+    if (columns % wanted.block == 0) {
+      return wanted;
+    }
     if (wanted.fallback.empty()) {
       throw UserError(
           fmt::format("{}{}: a row of {} weights is not a multiple of {}, the block of {}, and {} has "
@@ -134,11 +141,15 @@ void add_attention(const LlmSpec& model, FileLayout& file) {
   const std::int64_t kv = model.kv_heads * model.head_dim;
   if (model.fused_qkv) {
     file.matrix("attn_qkv.weight", TensorRole::attn_qkv, q + 2 * kv, model.width);
-    if (model.qkv_bias) file.vector("attn_qkv.bias", q + 2 * kv);
+    if (model.qkv_bias) {
+      file.vector("attn_qkv.bias", q + 2 * kv);
+    }
   } else {
     const auto projection = [&](const char* name, TensorRole role, std::int64_t rows) {
       file.matrix(fmt::format("{}.weight", name), role, rows, model.width);
-      if (model.qkv_bias) file.vector(fmt::format("{}.bias", name), rows);
+      if (model.qkv_bias) {
+        file.vector(fmt::format("{}.bias", name), rows);
+      }
     };
     projection("attn_q", TensorRole::attn_q, q);
     projection("attn_k", TensorRole::attn_k, kv);
@@ -170,11 +181,17 @@ void add_layer(const LlmSpec& model, std::int64_t index, FileLayout& file) {
 std::vector<TensorInfo> tensors(const LlmSpec& model, const WeightFormat& format) {
   FileLayout file(model, format);
   file.matrix("token_embd.weight", TensorRole::token_embedding, model.vocabulary, model.width);
-  if (model.rope_factors > 0) file.vector("rope_freqs.weight", model.rope_factors);
-  for (std::int64_t index = 0; index < model.layers; ++index) add_layer(model, index, file);
+  if (model.rope_factors > 0) {
+    file.vector("rope_freqs.weight", model.rope_factors);
+  }
+  for (std::int64_t index = 0; index < model.layers; ++index) {
+    add_layer(model, index, file);
+  }
   file.outside_layers();
   file.vector("output_norm.weight", model.width);
-  if (!model.tied_embeddings) file.matrix("output.weight", TensorRole::output, model.vocabulary, model.width);
+  if (!model.tied_embeddings) {
+    file.matrix("output.weight", TensorRole::output, model.vocabulary, model.width);
+  }
   return file.take();
 }
 

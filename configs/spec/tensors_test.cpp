@@ -2,6 +2,7 @@
 #include "configs/spec/tensors.h"
 
 #include <map>
+#include <ostream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -33,6 +34,10 @@ struct ModelFile {
   std::int64_t bytes;
   std::string matrices;  ///< how many are stored in each type
 };
+
+std::ostream& operator<<(std::ostream& out, const ModelFile& file) {
+  return out << file.model << " " << file.format;
+}
 
 // Made with llama.cpp's own quantiser rules and ggml-common.h's sizes (llama.cpp 34af94cd9): tensor data of
 // the file.
@@ -88,11 +93,14 @@ TEST_P(EveryFile, HasTheBytesOfLlamaCpp) {
 TEST_P(EveryFile, HasTheTypesOfLlamaCpp) {
   std::map<std::string, int> counts;
   for (const TensorInfo& tensor : tensors_of(GetParam().model, GetParam().format)) {
-    if (tensor.role != TensorRole::vector) ++counts[tensor.type.name];
+    if (tensor.role != TensorRole::vector) {
+      ++counts[tensor.type.name];
+    }
   }
   std::string text;
-  for (const auto& [type, count] : counts)
+  for (const auto& [type, count] : counts) {
     text += (text.empty() ? "" : " ") + type + ":" + std::to_string(count);
+  }
   EXPECT_EQ(text, GetParam().matrices);
 }
 
@@ -118,7 +126,9 @@ TEST(Tensors, Phi3MiniIsPhi35MiniWithoutRopeFactors) {
 std::vector<std::string> names(const std::string& model, std::size_t first, std::size_t count) {
   std::vector<std::string> result;
   const std::vector<TensorInfo> all = tensors_of(model, "Q4_0");
-  for (std::size_t i = first; i < first + count; ++i) result.push_back(all.at(i).name);
+  for (std::size_t i = first; i < first + count; ++i) {
+    result.push_back(all.at(i).name);
+  }
   return result;
 }
 
@@ -165,7 +175,9 @@ TEST(Tensors, ATiedEmbeddingIsTheOutput) {
 TEST(Tensors, MoreBitsGoToTheLayersOfUseMoreBits) {
   std::string layers;
   for (const TensorInfo& tensor : tensors_of("qwen3_0_6b", "Q4_K_M")) {
-    if (tensor.role == TensorRole::ffn_down) layers += tensor.type.name == "Q6_K" ? '6' : '4';
+    if (tensor.role == TensorRole::ffn_down) {
+      layers += tensor.type.name == "Q6_K" ? '6' : '4';
+    }
   }
   // 28 layers: below 3, from 24 on, and (i - 3) % 3 == 2 between.
   ASSERT_EQ(layers.size(), 28U);

@@ -44,7 +44,9 @@ constexpr int kMaxDecimals = 12;
 
 std::vector<std::string_view> names(const UnitFamily& family) {
   std::vector<std::string_view> result;
-  for (const Unit& unit : family.units) result.push_back(unit.name);
+  for (const Unit& unit : family.units) {
+    result.push_back(unit.name);
+  }
   return result;
 }
 
@@ -68,7 +70,9 @@ Parsed<NumberInUnit> parse_number_in_unit(std::string_view text, const UnitFamil
     return refused<NumberInUnit>(fmt::format("is negative, which {} cannot be", family.kind));
   }
   for (const Unit& unit : family.units) {
-    if (unit.name == rest) return accepted(NumberInUnit{number, unit.scale});
+    if (unit.name == rest) {
+      return accepted(NumberInUnit{number, unit.scale});
+    }
   }
   const std::vector<std::string_view> known = names(family);
   const std::optional<std::string> near = did_you_mean(rest, known);
@@ -87,7 +91,9 @@ std::size_t cost(std::string_view text) {
 
 /// Keeps the more readable text; of two equally good ones the later.
 void keep_better(std::string& best, std::string candidate) {
-  if (best.empty() || cost(candidate) <= cost(best)) best = std::move(candidate);
+  if (best.empty() || cost(candidate) <= cost(best)) {
+    best = std::move(candidate);
+  }
 }
 
 }  // namespace
@@ -135,13 +141,17 @@ const UnitFamily& unit_family<VoltsUnit>() {
 
 Parsed<std::int64_t> parse_integer_quantity(std::string_view text, const UnitFamily& family) {
   const Parsed<NumberInUnit> parsed = parse_number_in_unit(text, family);
-  if (!parsed.value) return refused<std::int64_t>(parsed.reason);
+  if (!parsed.value) {
+    return refused<std::int64_t>(parsed.reason);
+  }
   return to_integer(parsed.value->number, parsed.value->scale, family.rounding, family.units.front().name);
 }
 
 Parsed<double> parse_real_quantity(std::string_view text, const UnitFamily& family) {
   const Parsed<NumberInUnit> parsed = parse_number_in_unit(text, family);
-  if (!parsed.value) return refused<double>(parsed.reason);
+  if (!parsed.value) {
+    return refused<double>(parsed.reason);
+  }
   return to_real(parsed.value->number, parsed.value->scale);
 }
 
@@ -151,7 +161,9 @@ std::string integer_quantity_text(std::int64_t value, const UnitFamily& family) 
     const std::string number = exact_quotient(value, unit.scale, kMaxDecimals);
     const bool below_one = number.starts_with("0.") || number.starts_with("-0.");
     const bool is_base = &unit == &family.units.front();
-    if (number.empty() || below_one || !unit.printed || (value == 0 && !is_base)) continue;
+    if (number.empty() || below_one || !unit.printed || (value == 0 && !is_base)) {
+      continue;
+    }
     keep_better(best, fmt::format("{} {}", number, unit.name));
   }
   return best;
@@ -162,10 +174,14 @@ std::string real_quantity_text(double value, const UnitFamily& family) {
   for (const Unit& unit : family.units) {
     const double size = std::pow(10.0, unit.scale.power10) * static_cast<double>(unit.scale.factor);
     const bool is_base = &unit == &family.units.front();
-    if (!is_base && std::abs(value) < size) continue;
+    if (!is_base && std::abs(value) < size) {
+      continue;
+    }
     std::string text = fmt::format("{} {}", value / size, unit.name);
     const Parsed<double> back = parse_real_quantity(text, family);
-    if (is_base || (back.value && *back.value == value)) keep_better(best, std::move(text));
+    if (is_base || (back.value && *back.value == value)) {
+      keep_better(best, std::move(text));
+    }
   }
   return best;
 }
@@ -180,7 +196,9 @@ namespace {
 /// A number without unit.
 Parsed<Decimal> parse_bare_number(std::string_view text, std::string_view kind) {
   const Parsed<NumberAndRest> split = split_number(text);
-  if (!split.value) return refused<Decimal>(fmt::format("{} ({} is expected)", split.reason, kind));
+  if (!split.value) {
+    return refused<Decimal>(fmt::format("{} ({} is expected)", split.reason, kind));
+  }
   if (!split.value->rest.empty()) {
     return refused<Decimal>(
         fmt::format("has '{}' after the number, where {} without unit is expected", split.value->rest, kind));
@@ -192,7 +210,9 @@ Parsed<Decimal> parse_bare_number(std::string_view text, std::string_view kind) 
 
 Parsed<std::int64_t> Grammar<std::int64_t>::parse(std::string_view text) {
   const Parsed<Decimal> number = parse_bare_number(text, kind());
-  if (!number.value) return refused<std::int64_t>(number.reason);
+  if (!number.value) {
+    return refused<std::int64_t>(number.reason);
+  }
   return to_integer(*number.value, {}, Rounding::exact, "");
 }
 std::string Grammar<std::int64_t>::to_text(const std::int64_t& value) {
@@ -208,8 +228,12 @@ std::string Grammar<double>::to_text(const double& value) {
 }
 
 Parsed<bool> Grammar<bool>::parse(std::string_view text) {
-  if (text == "true") return accepted(true);
-  if (text == "false") return accepted(false);
+  if (text == "true") {
+    return accepted(true);
+  }
+  if (text == "false") {
+    return accepted(false);
+  }
   return refused<bool>("is neither 'true' nor 'false', the only two ways to write it");
 }
 std::string Grammar<bool>::to_text(const bool& value) {

@@ -151,6 +151,9 @@ struct EnumName {
   std::string_view name;
 };
 
+template <class E>
+EnumName(E, std::string_view) -> EnumName<E>;
+
 [[nodiscard]] std::string unknown_choice(std::string_view text, std::span<const std::string_view> choices);
 [[nodiscard]] std::string choice_list(std::span<const std::string_view> choices);
 
@@ -161,7 +164,9 @@ requires requires {
 struct Grammar<E> {
   static std::array<std::string_view, EnumNames<E>::kAll.size()> names() {
     std::array<std::string_view, EnumNames<E>::kAll.size()> names;
-    for (std::size_t i = 0; i < names.size(); ++i) names[i] = EnumNames<E>::kAll[i].name;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      names[i] = EnumNames<E>::kAll[i].name;
+    }
     return names;
   }
   static std::string kind() { return "one of " + choice_list(names()); }
@@ -169,14 +174,18 @@ struct Grammar<E> {
 
   static Parsed<E> parse(std::string_view text) {
     for (const auto& [value, name] : EnumNames<E>::kAll) {
-      if (name == text) return accepted(value);
+      if (name == text) {
+        return accepted(value);
+      }
     }
     return refused<E>(unknown_choice(text, names()));
   }
 
   static std::string to_text(const E& value) {
     for (const auto& [known, name] : EnumNames<E>::kAll) {
-      if (known == value) return std::string(name);
+      if (known == value) {
+        return std::string(name);
+      }
     }
     return {};
   }

@@ -238,7 +238,9 @@ TEST(ToText, RealsRoundTrip) {
   Random random(3);
   for (int i = 0; i < 20'000; ++i) {
     const auto value = std::bit_cast<double>(random.next() >> 1);
-    if (!std::isfinite(value) || std::fpclassify(value) == FP_SUBNORMAL) continue;
+    if (!std::isfinite(value) || std::fpclassify(value) == FP_SUBNORMAL) {
+      continue;
+    }
     expect_round_trip(value);
     expect_round_trip(-value);
     expect_round_trip(BytesPerSecond(value));
@@ -264,7 +266,9 @@ TEST(ParseNumber, SurvivesRandomText) {
   constexpr std::string_view kAlphabet = "0123456789.eE+-xKMGTiBs/ ,_nps";
   for (int i = 0; i < 100'000; ++i) {
     std::string text;
-    for (std::uint64_t n = random.below(12); n > 0; --n) text += kAlphabet[random.below(kAlphabet.size())];
+    for (std::uint64_t n = random.below(12); n > 0; --n) {
+      text += kAlphabet[random.below(kAlphabet.size())];
+    }
     if (const Parsed<Bytes> parsed = parse<Bytes>(text); parsed.value) {
       expect_round_trip(*parsed.value);
     } else {

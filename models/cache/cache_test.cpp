@@ -88,14 +88,16 @@ class NaiveCache {
 TEST(Cache, ReplacesTheLeastRecentlyUsed) {
   for (const std::uint64_t ways : {1, 2, 3, 8}) {
     constexpr std::uint64_t kSets = 5;  // not a power of two, as in a 3 MiB cache of 12 ways
-    Cache cache(spec(Bytes(static_cast<std::int64_t>(kSets * ways * kLine)), static_cast<std::int64_t>(ways)));
+    Cache cache(
+        spec(Bytes(static_cast<std::int64_t>(kSets * ways * kLine)), static_cast<std::int64_t>(ways)));
     NaiveCache naive(kSets, ways);
     Random random(ways);
     for (int i = 0; i < 20'000; ++i) {
       const std::uint64_t line = random.below(kSets * ways * 2);
       const bool write = random.below(3) == 0;
       const NaiveCache::Result expected = naive.access(line, write);
-      const CacheAccess actual = cache.access(line * kLine + random.below(kLine), write ? Access::write : Access::read, Owner::other_data);
+      const CacheAccess actual = cache.access(line * kLine + random.below(kLine),
+                                              write ? Access::write : Access::read, Owner::other_data);
       ASSERT_EQ(actual.hit, expected.hit);
       ASSERT_EQ(actual.evicted.has_value(), expected.evicted.has_value());
       if (expected.evicted) {
@@ -152,7 +154,8 @@ TEST(Cache, EveryModifiedLineComesOutExactlyOnce) {
     }
     const std::uint64_t line = random.below(300);
     const bool write = random.below(2) == 0;
-    const CacheAccess access = cache.access(line * kLine, write ? Access::write : Access::read, Owner::other_data);
+    const CacheAccess access =
+        cache.access(line * kLine, write ? Access::write : Access::read, Owner::other_data);
     if (access.evicted) {
       out(access.evicted->address);
     }

@@ -155,8 +155,9 @@ std::optional<Segment> Segmenter::through_cache() {
         if (missing > 0) {
           return segment(static_cast<trace::Address>(at - missing), Bytes(missing), 1, Bytes(missing));
         }
-      } else {
-        missing += kLineBytes;
+      } else if ((missing += kLineBytes) == kSegmentBytes) {
+        const std::int64_t end = at + kLineBytes;
+        return segment(static_cast<trace::Address>(end - missing), Bytes(missing), 1, Bytes(missing));
       }
     }
     const std::int64_t end = row_start + offset_;

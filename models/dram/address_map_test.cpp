@@ -24,11 +24,16 @@ Place place(const AddressMap& map, std::uint64_t address) {
   return {p.channel.value(), p.bank, p.row.value(), p.column};
 }
 
+std::vector<config::DeviceSpec> devices() {
+  return {testing::device(), testing::plain_device(), testing::one_rank_device(), testing::lpddr5_device()};
+}
+
 AddressMap map_of(const config::DeviceSpec& device) {
   return AddressMap(device.controller.mapping, device.dram.banks);
 }
 
-// RK3588's map: channel 7 8, bank 13^11 14^12 15^13, rank 24^14 (eight banks each), row 16-23 25-32, column the rest.
+// RK3588's map: channel 7 8, bank 13^11 14^12 15^13, rank 24^14 (eight banks each), row 16-23 25-32, column
+// the rest.
 TEST(AddressMap, DecodesTheRk3588MapAsByHand) {
   const AddressMap map = map_of(testing::device());
   EXPECT_EQ(place(map, 0), Place(0, 0, 0, 0));
@@ -36,9 +41,9 @@ TEST(AddressMap, DecodesTheRk3588MapAsByHand) {
   EXPECT_EQ(place(map, 1 << 7), Place(1, 0, 0, 0));
   EXPECT_EQ(place(map, 1 << 8), Place(2, 0, 0, 0));
   EXPECT_EQ(place(map, 1 << 9), Place(0, 0, 0, 1 << 7));
-  EXPECT_EQ(place(map, 1 << 11), Place(0, 1, 0, 1 << 9));    // column bit, and flips bank bit 0
-  EXPECT_EQ(place(map, 1 << 13), Place(0, 1 | 4, 0, 0));     // bank bits 0 and 2
-  EXPECT_EQ(place(map, 1 << 14), Place(0, 2 | 8, 0, 0));     // bank bit 1 and the rank
+  EXPECT_EQ(place(map, 1 << 11), Place(0, 1, 0, 1 << 9));  // column bit, and flips bank bit 0
+  EXPECT_EQ(place(map, 1 << 13), Place(0, 1 | 4, 0, 0));   // bank bits 0 and 2
+  EXPECT_EQ(place(map, 1 << 14), Place(0, 2 | 8, 0, 0));   // bank bit 1 and the rank
   EXPECT_EQ(place(map, 1 << 15), Place(0, 4, 0, 0));
   EXPECT_EQ(place(map, 1 << 16), Place(0, 0, 1, 0));
   EXPECT_EQ(place(map, 1 << 24), Place(0, 8, 0, 0));
@@ -54,7 +59,7 @@ TEST(AddressMap, DecodesPlainRowsAsByHand) {
 }
 
 TEST(AddressMap, TheTestDevicesMapsAreSound) {
-  for (const config::DeviceSpec& device : {testing::device(), testing::plain_device(), testing::lpddr5_device()}) {
+  for (const config::DeviceSpec& device : devices()) {
     EXPECT_TRUE(config::address_map_problems(device).empty()) << device.dram.name;
   }
 }
@@ -77,7 +82,7 @@ std::set<std::uint64_t> sample(std::uint64_t capacity) {
 }
 
 TEST(AddressMap, DistinctAddressesHaveDistinctPlacesWithinTheMemory) {
-  for (const config::DeviceSpec& device : {testing::device(), testing::plain_device(), testing::lpddr5_device()}) {
+  for (const config::DeviceSpec& device : devices()) {
     const AddressMap map = map_of(device);
     const auto addresses = sample(static_cast<std::uint64_t>(dram_capacity(device).count()));
     std::set<Place> places;
@@ -96,20 +101,23 @@ TEST(AddressMap, DistinctAddressesHaveDistinctPlacesWithinTheMemory) {
 TEST(AddressMap, AGranuleIsTheLargestBlockWithinOneRow) {
   EXPECT_EQ(map_of(testing::device()).granule(), 128_B);
   EXPECT_EQ(map_of(testing::plain_device()).granule(), 2_KiB);
-  for (const config::DeviceSpec& device : {testing::device(), testing::plain_device(), testing::lpddr5_device()}) {
+  for (const config::DeviceSpec& device : devices()) {
     const AddressMap map = map_of(device);
     const auto granule = static_cast<std::uint64_t>(map.granule().count());
     Random random(3);
     for (int i = 0; i < 1000; ++i) {
-      const std::uint64_t start = random.below(static_cast<std::uint64_t>(dram_capacity(device).count()) / granule) * granule;
+      const std::uint64_t start =
+          random.below(static_cast<std::uint64_t>(dram_capacity(device).count()) / granule) * granule;
       const DramPlace first = map.place(start);
       const DramPlace last = map.place(start + granule - 1);
-      ASSERT_EQ(std::tuple(first.channel, first.bank, first.row), std::tuple(last.channel, last.bank, last.row));
+      ASSERT_EQ(std::tuple(first.channel, first.bank, first.row),
+                std::tuple(last.channel, last.bank, last.row));
       ASSERT_EQ(last.column - first.column, granule - 1);
     }
     const DramPlace next = map.place(granule);
     const DramPlace first = map.place(0);
-    EXPECT_NE(std::tuple(first.channel, first.bank, first.row), std::tuple(next.channel, next.bank, next.row));
+    EXPECT_NE(std::tuple(first.channel, first.bank, first.row),
+              std::tuple(next.channel, next.bank, next.row));
   }
 }
 

@@ -96,7 +96,8 @@ class ChannelController {
 
   struct BankState {
     std::uint32_t open_row = kClosed;
-    bool closed_by_refresh = false;
+    bool refreshed = false;                      ///< and not opened since
+    std::uint32_t row_before_refresh = kClosed;  ///< that refresh closed
     Owner column_owner = Owner::row;  ///< who made column_ok as late as it is
     Cycle activate_ok = 0;
     Cycle column_ok = 0;
@@ -122,8 +123,18 @@ class ChannelController {
     Cycle arrival = 0;
   };
 
+  static constexpr std::size_t kMaxRanks = 4;
+  /// Earliest clocks for column commands of one direction, apart from what their bank needs.
+  struct ColumnBounds {
+    std::array<Cycle, kMaxRanks> by_rank{};
+    Cycle same_group = kLongAgo;  ///< for banks of the last command's bank group
+  };
+
   [[nodiscard]] std::uint16_t rank_of(std::uint16_t bank) const {
-    return static_cast<std::uint16_t>(bank / banks_per_rank_);
+    return static_cast<std::uint16_t>(bank >> rank_shift_);
+  }
+  [[nodiscard]] std::uint16_t group_of(std::uint16_t bank) const {
+    return static_cast<std::uint16_t>(bank >> group_shift_);
   }
   [[nodiscard]] unsigned list_of(trace::Access access) const { return access == trace::Access::read ? 0 : 1; }
   [[nodiscard]] std::int64_t capacity(unsigned list) const {
@@ -136,13 +147,14 @@ class ChannelController {
   void remove(std::uint16_t entry);
 
   void plan();
-  void plan_bank(std::uint16_t bank, unsigned list);
+  void plan_bank(std::uint16_t bank, unsigned list, const ColumnBounds& bounds);
   [[nodiscard]] std::uint16_t oldest_hit(const BankState& bank, unsigned list) const;
   void plan_refresh(std::uint16_t rank);
   [[nodiscard]] bool refresh_claims(std::uint16_t bank, Cycle time) const;
   void offer(const Candidate& candidate);
-  [[nodiscard]] Cycle column_time(const Entry& entry) const;
-  [[nodiscard]] Cycle turnaround_ok(const Entry& entry) const;
+  [[nodiscard]] Cycle turnaround_ok(trace::Access access, std::uint16_t rank) const;
+  [[nodiscard]] ColumnBounds column_bounds(trace::Access access) const;
+  [[nodiscard]] std::uint16_t train_length(const RowRun& run, Cycle time, Cycle spacing) const;
   [[nodiscard]] std::uint16_t bursts_at(const RowRun& run, Cycle time) const;
 
   void issue_row(const Candidate& c);
@@ -154,7 +166,9 @@ class ChannelController {
   ClockTiming t_;
   config::MemoryControllerSpec spec_;
   std::uint16_t banks_per_rank_;
-  std::uint16_t banks_per_group_;
+  int rank_shift_;
+  int group_shift_;
+  bool has_groups_;
   std::uint16_t max_bursts_;
   std::uint16_t bursts_per_line_;
   Cycle age_cap_;
@@ -173,12 +187,13 @@ class ChannelController {
   std::vector<RankState> ranks_;
   Cycle command_bus_free_ = 0;  ///< last edge of the last command
   Cycle data_end_ = 0;
+  Cycle bus_decision_ = kLongAgo;  ///< before this no command's data could come first on the bus
   Cycle last_column_ = kLongAgo;
   trace::Access last_access_ = trace::Access::read;
   std::uint16_t last_column_bank_ = 0;
 
   Candidate best_;
-  bool planned_ = false;
+  bool planned_ = false;  ///< best_ is the next decision, unless something arrives that can go before
   Cycle next_time_ = kNever;
   ChannelCounters counters_;
   std::vector<IssuedCommand>* log_ = nullptr;

@@ -26,14 +26,18 @@ struct Case {
   std::uint16_t max_bursts = 1;
   std::uint64_t seed = 0;
 };
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.name;
+}
 
 /// Queues from tiny to roomy, and an age cap from none to long.
 void randomise_controller(config::MemoryControllerSpec& controller, Random& random) {
   controller.read_queue = 1 + static_cast<std::int64_t>(random.below(64));
   controller.write_queue = 1 + static_cast<std::int64_t>(random.below(64));
-  controller.write_high = 1 + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(controller.write_queue)));
-  controller.write_low = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(controller.write_high)));
+  controller.write_high =
+      1 + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(controller.write_queue)));
+  controller.write_low =
+      static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(controller.write_high)));
   controller.age_cap = Picoseconds(static_cast<std::int64_t>(random.below(4'000'000)));
 }
 
@@ -127,7 +131,9 @@ TEST_P(ChannelProperty, ServesEveryBurstOnceAndNotBeforeItsTime) {
     ASSERT_EQ(ends[tag], 1);
   }
   const ChannelCounters& counted = bench.counters();
-  const auto logged = [&](Command command) { return static_cast<std::int64_t>(bench.clocks(command).size()); };
+  const auto logged = [&](Command command) {
+    return static_cast<std::int64_t>(bench.clocks(command).size());
+  };
   EXPECT_EQ(counted.reads, logged(Command::read));
   EXPECT_EQ(counted.writes, logged(Command::write));
   EXPECT_EQ(counted.activates, logged(Command::activate));
@@ -178,14 +184,20 @@ TEST(PlantedFault, IsSeenInARealLog) {
   EXPECT_EQ(unseen(Command::read, [](auto& log, std::size_t at) { log[at].row += 1; }), 0);
   EXPECT_EQ(unseen(Command::write, [](auto& log, std::size_t at) { log[at].row += 8; }), 0);
   EXPECT_EQ(unseen(Command::activate, [](auto& log, std::size_t at) { log[at].bank ^= 1; }), 0);
-  EXPECT_EQ(unseen(Command::read, [](auto& log, std::size_t at) { log.insert(log.begin() + static_cast<std::ptrdiff_t>(at), log[at]); }), 0);
+  EXPECT_EQ(unseen(Command::read,
+                   [](auto& log, std::size_t at) {
+                     log.insert(log.begin() + static_cast<std::ptrdiff_t>(at), log[at]);
+                   }),
+            0);
 }
 
 TEST(PlantedFault, OfMissingRefreshIsSeen) {
   const config::DeviceSpec device = testing::device();
   std::vector<IssuedCommand> log = real_log(device);
   ASSERT_TRUE(violations(log, device).empty());
-  std::erase_if(log, [](const IssuedCommand& issued) { return issued.command == Command::refresh_bank && issued.bank == 3; });
+  std::erase_if(log, [](const IssuedCommand& issued) {
+    return issued.command == Command::refresh_bank && issued.bank == 3;
+  });
   EXPECT_FALSE(violations(log, device).empty());
 }
 

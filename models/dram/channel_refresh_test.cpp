@@ -32,8 +32,8 @@ double busy(ChannelBench& bench, std::uint16_t banks) {
   return static_cast<double>(kRuns * kRunBursts * bench.timing().burst) / static_cast<double>(elapsed);
 }
 
-// From the last read before a refresh to the first one after it, the bus moves that last read's data and is idle for
-// the rest. The same form predicts other simulators of LPDDR4 to 0.2 %.
+// From the last read before a refresh to the first one after it, the bus moves that last read's data and is
+// idle for the rest. The same form predicts other simulators of LPDDR4 to 0.2 %.
 TEST(ChannelRefresh, AllBankCostsItsClosedForm) {
   ChannelBench bench(device(RefreshMode::all_bank, 1));
   const ClockTiming& t = bench.timing();
@@ -110,6 +110,31 @@ TEST(ChannelRefresh, RanksDoNotStandStillTogether) {
   for (std::size_t i = 1; i < clocks.size(); ++i) {
     ASSERT_GT(clocks[i] - clocks[i - 1], bench.timing().tRFCab);
   }
+}
+
+// --- whose fault is the wait?
+// -----------------------------------------------------------------------------------
+
+/// Owner of the wait of a read of `row` that arrives `after` cycles after the first refresh's due time, where
+/// row 5 was open before.
+Owner owner_of_wait(Cycle after, std::uint32_t row) {
+  ChannelBench bench(device(RefreshMode::all_bank, 1));
+  const Cycle due = bench.timing().tREFI;
+  bench.read(due - 1000, 0, 5);
+  const std::uint32_t tag = bench.read(due + after, 0, row);
+  bench.run();
+  EXPECT_EQ(bench.counters().refreshes, 1);
+  return bench.served(tag).held_by;
+}
+
+TEST(ChannelRefresh, OwnsTheWaitForItsEnd) {
+  EXPECT_EQ(owner_of_wait(300, 5), Owner::refresh);
+  EXPECT_EQ(owner_of_wait(300, 6), Owner::refresh);
+}
+
+TEST(ChannelRefresh, OwnsOpeningItsRowAgainButNoOtherRow) {
+  EXPECT_EQ(owner_of_wait(3000, 5), Owner::refresh);
+  EXPECT_EQ(owner_of_wait(3000, 6), Owner::row);
 }
 
 }  // namespace

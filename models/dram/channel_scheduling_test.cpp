@@ -14,11 +14,13 @@ namespace kvsim::model {
 namespace {
 
 using namespace literals;
-using ::testing::ElementsAre;
 using testing::ChannelBench;
+using ::testing::ElementsAre;
 using testing::without_refresh;
 
-config::DeviceSpec device() { return without_refresh(testing::device()); }
+config::DeviceSpec device() {
+  return without_refresh(testing::device());
+}
 
 TEST(ChannelScheduling, ARowHitGoesBeforeAnOlderConflict) {
   ChannelBench bench(device());

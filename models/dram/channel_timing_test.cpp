@@ -17,7 +17,9 @@ using testing::without_refresh;
 
 constexpr std::uint16_t kOtherRank = 8;  // first bank of rank 1
 
-config::DeviceSpec device() { return without_refresh(testing::device()); }
+config::DeviceSpec device() {
+  return without_refresh(testing::device());
+}
 
 TEST(ChannelTiming, ReadOfAClosedBank) {
   ChannelBench bench(device());
@@ -110,7 +112,8 @@ TEST(ChannelTiming, BankGroupsAlternateFasterThanOneGroupRepeats) {
     }
     bench.run();
     const ClockTiming& t = bench.timing();
-    EXPECT_EQ(bench.served(41).data_start - bench.served(2).data_start, 39 * (same_group ? t.tCCD_L : t.tCCD));
+    EXPECT_EQ(bench.served(41).data_start - bench.served(2).data_start,
+              39 * (same_group ? t.tCCD_L : t.tCCD));
   }
 }
 
@@ -171,7 +174,8 @@ TEST(ChannelTiming, AWindowHoldsFourActivatesOfARank) {
   for (std::size_t i = 4; i < activates.size(); ++i) {
     ASSERT_GE(activates[i] - activates[i - 4], bench.timing().tFAW);
   }
-  // The window, not the banks, is the bound: four rows a window all along, but for the column commands between.
+  // The window, not the banks, is the bound: four rows a window all along, but for the column commands
+  // between.
   const double windows = static_cast<double>(activates.back() - activates.front()) / (156.0 / 4);
   EXPECT_NEAR(windows / static_cast<double>(bench.timing().tFAW), 1.0, 0.05);
 }
@@ -250,7 +254,8 @@ TEST(ChannelTiming, WithoutTurnaroundDataOfBothDirectionsIsGapless) {
   }
 }
 
-// Command edges: an activate takes four, so the one that comes with an arrival at 0 ends at 4 at the earliest.
+// Command edges: an activate takes four, so the one that comes with an arrival at 0 ends at 4 at the
+// earliest.
 TEST(ChannelTiming, CommandsShareTheCommandBus) {
   ChannelBench bench(device());
   bench.read(0, 0, 1);

@@ -16,7 +16,8 @@ constexpr Cycle kTrillion = 1'000'000'000'000;
 
 TEST(CommandClock, CycleAndTimeAreInverse) {
   Random random(1);
-  for (const Hertz frequency : {Hertz(600'000'000), Hertz(1'600'000'000), Hertz(2'112'000'000), Hertz(2'133'333'333)}) {
+  for (const Hertz frequency :
+       {Hertz(600'000'000), Hertz(1'600'000'000), Hertz(2'112'000'000), Hertz(2'133'333'333)}) {
     const CommandClock clock(frequency);
     EXPECT_EQ(clock.time(0), Picoseconds(0));
     for (int i = 0; i < 10'000; ++i) {
@@ -49,12 +50,12 @@ TEST(ClockTiming, OfLpddr4x) {
   EXPECT_EQ(t.burst, 8);
   EXPECT_EQ(t.read_latency, 40);
   EXPECT_EQ(t.write_latency, 19);
-  EXPECT_EQ(t.tRCD, 39);                             // 18 ns is 38.02 cycles
+  EXPECT_EQ(t.tRCD, 39);  // 18 ns is 38.02 cycles
   EXPECT_EQ(t.tRPpb, 39);
-  EXPECT_EQ(t.tRPab, 45);                            // 21 ns
-  EXPECT_EQ(t.tRAS, 89);                             // 42 ns
-  EXPECT_EQ(t.tRRD, 22);                             // 10 ns
-  EXPECT_EQ(t.tFAW, 85);                             // 40 ns
+  EXPECT_EQ(t.tRPab, 45);  // 21 ns
+  EXPECT_EQ(t.tRAS, 89);   // 42 ns
+  EXPECT_EQ(t.tRRD, 22);   // 10 ns
+  EXPECT_EQ(t.tFAW, 85);   // 40 ns
   EXPECT_EQ(t.tCCD, 8);
   EXPECT_EQ(t.tCCD_L, 8);
   EXPECT_EQ(t.read_to_precharge, 8 + 16 - 8);        // BL/2 + max(8, tRTP) - 8, tRTP of 7.5 ns is 16 cycles
@@ -62,7 +63,7 @@ TEST(ClockTiming, OfLpddr4x) {
   EXPECT_EQ(t.read_to_write, 40 + 8 + 2 - 19);       // RL + BL/2 + preamble and idle - WL
   EXPECT_EQ(t.write_to_read, 19 + 8 + 1 + 22);       // WL + BL/2 + 1 + tWTR
   EXPECT_EQ(t.rank_switch, 4);
-  EXPECT_EQ(t.tRFCab, 592);                          // 280 ns is 591.4
+  EXPECT_EQ(t.tRFCab, 592);  // 280 ns is 591.4
   EXPECT_EQ(t.tRFCpb, 296);
   EXPECT_EQ(t.tREFI, 8246);
 }
@@ -97,7 +98,8 @@ TEST(ClockTiming, WithoutTurnaroundDataFollowsData) {
 
 // The burst's bytes in the burst's cycles, on all channels, is the peak that the data sheet promises.
 TEST(ClockTiming, PeakBandwidthIsChannelsTimesWidthTimesRate) {
-  for (const config::DeviceSpec& device : {testing::device(), testing::plain_device(), testing::lpddr5_device()}) {
+  for (const config::DeviceSpec& device :
+       {testing::device(), testing::plain_device(), testing::lpddr5_device()}) {
     const ClockTiming t = clock_timing(device.dram, true);
     const CommandClock clock(command_clock(device.dram));
     constexpr Cycle kBursts = 1'000'000;

@@ -125,7 +125,8 @@ class Checker {
     if (now.command != Command::activate) {
       return;
     }
-    std::vector<Cycle>& activates = activates_[static_cast<std::size_t>(rank_of(now.bank)) % activates_.size()];
+    std::vector<Cycle>& activates =
+        activates_[static_cast<std::size_t>(rank_of(now.bank)) % activates_.size()];
     activates.push_back(now.clock);
     if (activates.size() > 4 && now.clock - activates[activates.size() - 5] < t_.tFAW) {
       report("tFAW");
@@ -220,14 +221,16 @@ std::vector<Violation> violations(const std::vector<IssuedCommand>& log, const c
   return Checker(log, device).run();
 }
 
-std::vector<Violation> bus_violations(const std::vector<IssuedCommand>& log, const config::DeviceSpec& device) {
-  // Edges of CK: LPDDR4's ACT, RD and WR are two commands of two cycles, PRE and REF one; LPDDR5's take half.
-  const Cycle scale = device.dram.standard == config::DramStandard::lpddr5 ? 1 : 2;
+std::vector<Violation> bus_violations(const std::vector<IssuedCommand>& log,
+                                      const config::DeviceSpec& device) {
+  // LPDDR4's commands take two cycles, and ACT, RD and WR are two of them. LPDDR5's take one; ACT's two
+  // halves may lie apart, and only the last is in the log.
+  const bool lpddr5 = device.dram.standard == config::DramStandard::lpddr5;
   std::vector<Violation> found;
   for (std::size_t i = 1; i < log.size(); ++i) {
     const Command command = log[i].command;
     const bool two = command == Command::activate || command == Command::read || command == Command::write;
-    if (log[i].clock - log[i - 1].clock < (two ? 2 : 1) * scale) {
+    if (log[i].clock - log[i - 1].clock < (lpddr5 ? 1 : two ? 4 : 2)) {
       found.push_back({i, "command bus"});
     }
   }

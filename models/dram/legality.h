@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks a channel's command log against the part's timings, apart from the controller that made it. For tests.
+// Checks a channel's command log against the part's timings, apart from the controller that made it. For
+// tests.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +19,9 @@ struct Violation {
   bool operator==(const Violation&) const = default;
 };
 
-/// What the log of a channel of `device` breaks: spacings between pairs of commands, the four-activate window, the data
-/// bus, the banks' state, and the longest time without refresh. Precondition: `log` is in order of time and begins
-/// with all banks closed.
+/// What the log of a channel of `device` breaks: spacings between pairs of commands, the four-activate
+/// window, the data bus, the banks' state, and the longest time without refresh. Precondition: `log` is in
+/// order of time and begins with all banks closed.
 [[nodiscard]] std::vector<Violation> violations(const std::vector<IssuedCommand>& log,
                                                 const config::DeviceSpec& device);
 

@@ -24,9 +24,12 @@ struct Pair {
   IssuedCommand second;  ///< its clock is the distance
 };
 
-ClockTiming timing() { return clock_timing(testing::lpddr5_device().dram, true); }
+ClockTiming timing() {
+  return clock_timing(testing::lpddr5_device().dram, true);
+}
 
-/// LPDDR5, because there a bank group matters: banks 0 to 3 are a group, 4 is in another, 16 in the other rank.
+/// LPDDR5, because there a bank group matters: banks 0 to 3 are a group, 4 is in another, 16 in the other
+/// rank.
 std::vector<Pair> pairs() {
   const ClockTiming t = timing();
   const IssuedCommand act{0, activate, 0, 7};
@@ -98,7 +101,8 @@ TEST(Legality, EachPairIsLegalAtItsDistanceAndIllegalOneCycleEarlier) {
   }
 }
 
-// The read's latency is the longer: it may be asked for before the other rank's write if its data come behind.
+// The read's latency is the longer: it may be asked for before the other rank's write if its data come
+// behind.
 TEST(Legality, DataOfTwoRanksKeepTheirDistanceWhateverTheCommandsOrder) {
   const config::DeviceSpec device = testing::lpddr5_device();
   const ClockTiming t = timing();

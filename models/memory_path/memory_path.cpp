@@ -37,8 +37,10 @@ MemoryPath::MemoryPath(const config::DeviceSpec& device, Granularity granularity
       fabric_line_time_(Bytes(kLineBytes) / device.interconnect.bandwidth),
       max_lines_(granularity == Granularity::burst ? 1 : std::max<std::int64_t>(1, map_.granule().count() / kLineBytes)) {
   streams_.reserve(kMaxStreams);  // addresses of streams are handed out
+  // Two trains in different bank groups would take turns burst by burst, which one decision a train cannot do.
+  const bool single = granularity == Granularity::burst || device.dram.bank_groups > 1;
   const auto max_bursts = static_cast<std::uint16_t>(
-      granularity == Granularity::burst ? 1 : std::max<std::int64_t>(1, map_.granule().count() / burst_bytes_));
+      single ? 1 : std::max<std::int64_t>(1, map_.granule().count() / burst_bytes_));
   for (std::int64_t c = 0; c < device.controller.channels; ++c) {
     channels_.push_back({.controller = ChannelController(device.dram, device.controller, max_bursts)});
     next_step_.push_back(LineStream::kNever);
@@ -63,7 +65,9 @@ Picoseconds MemoryPath::run() {
     const auto channel = std::min_element(next_step_.begin(), next_step_.end());
     const Picoseconds issue_time = stream == next_issue_.end() ? LineStream::kNever : *stream;
     const Picoseconds first = std::min(issue_time, *channel);
-    if (first == LineStream::kNever || first >= horizon_) {
+    // Stores that memory has yet to take keep no engine waiting: they go on when time does.
+    const bool waited_for = busy_ != 0 || horizon_ != LineStream::kNever;
+    if (!waited_for || first == LineStream::kNever || first >= horizon_) {
       return std::exchange(horizon_, LineStream::kNever);
     }
     now_ = std::max(now_, first);
@@ -79,6 +83,8 @@ Picoseconds MemoryPath::run() {
 void MemoryPath::look_at(std::size_t stream) {
   const LineStream& s = streams_[stream];
   next_issue_[stream] = s.next_issue();
+  const std::uint64_t bit = std::uint64_t{1} << stream;
+  busy_ = s.idle() ? busy_ & ~bit : busy_ | bit;
   if (!s.finished().empty()) {
     horizon_ = std::min(horizon_, s.finished().front());
   }
@@ -160,9 +166,10 @@ void MemoryPath::deliver(const Served& served, ChannelState& channel) {
     fabric_free_ = std::max(fabric_free_, begins) + fabric_line_time_ * piece.lines;
     const Picoseconds arrival = std::max(unqueued, fabric_free_);
     check(arrival >= now_, "data arrives after everything that was decided before it");
+    // If the piece was served in parts, its first line may have come long before; the stream learns of it only now.
     const Picoseconds spread = channel.bus_end - std::min(piece.first_line, channel.bus_end);
     stream.arrived(piece.slot,
-                   {.first = arrival - spread,
+                   {.first = std::max(arrival - spread, now_),
                     .last = arrival,
                     .on_the_way = interconnect_.response_latency,
                     .queued = arrival - unqueued},

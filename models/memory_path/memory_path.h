@@ -87,6 +87,7 @@ class MemoryPath {
   std::vector<Picoseconds> next_step_;   ///< and by channel
   std::vector<InFlight> in_flight_;
   std::vector<std::uint32_t> free_tags_;
+  std::uint64_t busy_ = 0;  ///< bit per stream that is not idle
   Picoseconds now_;  ///< latest event; refreshes of idle banks are caught up with behind it
   Picoseconds fabric_free_;
   Picoseconds horizon_ = LineStream::kNever;  ///< end of the earliest finished segment not yet reported

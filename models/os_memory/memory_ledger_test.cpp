@@ -15,10 +15,16 @@ using trace::Alloc;
 using trace::Backing;
 using trace::Kind;
 
-config::OsSpec os() { return {.firmware = 200_MiB, .reserve = 300_MiB, .page = 4_KiB}; }
+config::OsSpec os() {
+  return {.firmware = 200_MiB, .reserve = 300_MiB, .page = 4_KiB};
+}
 
 Alloc alloc(trace::Address address, Bytes bytes, Backing backing = Backing::anonymous) {
-  return {.address = address, .bytes = bytes, .kind = Kind::kv, .backing = backing, .name = trace::alloc_name("KV cache")};
+  return {.address = address,
+          .bytes = bytes,
+          .kind = Kind::kv,
+          .backing = backing,
+          .name = trace::alloc_name("KV cache")};
 }
 
 TEST(MemoryLedger, TheSystemTakesItsShare) {
@@ -108,7 +114,8 @@ TEST(MemoryLedger, AbsurdSizesAreOutOfMemory) {
 TEST(MemoryLedger, AbsurdMappingsBreakTheAddressSpace) {
   MemoryLedger ledger(os(), 1_GiB);
   EXPECT_FALSE(ledger.allocate(alloc(0, 1_GiB, Backing::file_mapped)));
-  const auto broken = ledger.allocate(alloc(1, Bytes(std::numeric_limits<std::int64_t>::max()), Backing::file_mapped));
+  const auto broken =
+      ledger.allocate(alloc(1, Bytes(std::numeric_limits<std::int64_t>::max()), Backing::file_mapped));
   ASSERT_TRUE(broken);
   EXPECT_EQ(broken->limit, "address space");
   EXPECT_EQ(ledger.file_mapped(), 1_GiB);

@@ -30,14 +30,14 @@ struct StreamWindow {
 /// A strided run of lines that an engine reads or writes in order, and what it does with each line.
 struct Segment {
   trace::Address address = 0;
-  Bytes row_bytes;
+  Bytes row_bytes{};
   std::int64_t rows = 1;
-  Bytes stride;
+  Bytes stride{};
   trace::Access access = trace::Access::read;
   Owner owner = Owner::other_data;  ///< of its data beats
-  Picoseconds per_line;             ///< work on one line
+  Picoseconds per_line{};           ///< work on one line
   std::int64_t demand_lines = 1;    ///< lines that loads reach ahead without the prefetcher, at this much work a line
-  Picoseconds lead_in;              ///< work on data at hand before the first line
+  Picoseconds lead_in{};            ///< work on data at hand before the first line
   bool posted = false;              ///< a write-back: it leaves without waiting for the work before it
 };
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whatever is asked of a stream, and however late it comes back: do the window's rules hold?
-#include "models/stream/line_stream.h"
-
 #include <algorithm>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "configs/error/test_support.h"
+#include "models/stream/line_stream.h"
 #include "models/testing/fake_memory.h"
 
 namespace kvsim::model {
@@ -93,7 +92,8 @@ Finished run(const Scenario& scenario, std::uint64_t seed, Picoseconds start = {
   return {memory.transfers(), stream.used_until(), stream.used_path()};
 }
 
-/// The rules line by line, as the class comment has them, without a window that slides: for reads, one line a piece.
+/// The rules line by line, as the class comment has them, without a window that slides: for reads, one line a
+/// piece.
 class Reference {
  public:
   explicit Reference(const StreamWindow& window) : window_(window) {}
@@ -116,7 +116,8 @@ class Reference {
     asked_.push_back(asked);
     const Picoseconds arrived = asked + latency;
     arrived_.insert(std::upper_bound(arrived_.begin(), arrived_.end(), arrived), arrived);
-    const Picoseconds free = (used_.empty() ? Picoseconds() : used_.back()) + (leads ? segment.lead_in : Picoseconds());
+    const Picoseconds free =
+        (used_.empty() ? Picoseconds() : used_.back()) + (leads ? segment.lead_in : Picoseconds());
     used_.push_back(std::max(free, arrived) + segment.per_line);
   }
   [[nodiscard]] const std::vector<Picoseconds>& asked() const { return asked_; }
@@ -160,7 +161,8 @@ TEST(LineStreamProperty, LineByLineItFollowsTheRules) {
     const auto lines = expected_lines(scenario.segments);
     for (std::size_t i = 0; i < lines.size(); ++i) {
       for (std::size_t j = 0; j < lines[i].size(); ++j) {
-        reference.line(lines[i][j], scenario.segments[i], j == 0, Picoseconds(pick(latencies, 50'000, 350'000)));
+        reference.line(lines[i][j], scenario.segments[i], j == 0,
+                       Picoseconds(pick(latencies, 50'000, 350'000)));
       }
     }
     ASSERT_EQ(actual.transfers.size(), reference.asked().size()) << seed;
@@ -201,13 +203,18 @@ TEST(LineStreamProperty, PartsAddUpToTheElapsedTime) {
   }
 }
 
-/// Lines of reads that are on their way at any time.
+/// Most lines of reads that are on their way at any time. The lines of a piece arrive evenly spaced; here
+/// they all count from when its last was asked for, which is when the window is fullest.
 std::int64_t most_in_flight(const std::vector<Transfer>& transfers) {
   std::vector<std::pair<Picoseconds, std::int64_t>> changes;
   for (const Transfer& transfer : transfers) {
     if (transfer.piece.access == Access::read) {
+      const std::int64_t last = transfer.piece.lines - 1;
+      const Picoseconds spread = transfer.asked - transfer.piece.first;
       changes.emplace_back(transfer.asked, transfer.piece.lines);
-      changes.emplace_back(transfer.done, -transfer.piece.lines);
+      for (std::int64_t line = 0; line <= last; ++line) {
+        changes.emplace_back(transfer.done - spread * (last - line) / std::max<std::int64_t>(1, last), -1);
+      }
     }
   }
   std::sort(changes.begin(), changes.end());  // at the same time, what arrives makes room first

@@ -25,12 +25,17 @@ LineStream::Pieces pieces(std::int64_t max_lines = 1, Bytes granule = 4_KiB) {
   return {.granule = granule, .max_lines = max_lines, .spread = 1_ms};
 }
 
-Picoseconds constant(const Piece& /*piece*/) { return kLatency; }
+Picoseconds constant(const Piece& /*piece*/) {
+  return kLatency;
+}
 
-Bytes lines(std::int64_t count) { return Bytes(count * kLineBytes); }
+Bytes lines(std::int64_t count) {
+  return Bytes(count * kLineBytes);
+}
 
 /// Time that a stream needs for `segments`, with pieces of up to `max_lines` lines.
-Picoseconds time_of(const StreamWindow& window, const std::vector<Segment>& segments, std::int64_t max_lines = 1) {
+Picoseconds time_of(const StreamWindow& window, const std::vector<Segment>& segments,
+                    std::int64_t max_lines = 1) {
   LineStream stream(window, pieces(max_lines));
   stream.begin(Picoseconds(), {});
   for (const Segment& segment : segments) {
@@ -45,14 +50,16 @@ Picoseconds time_of(const StreamWindow& window, const std::vector<Segment>& segm
 
 TEST(LineStream, MovesItsLinesInFlightOncePerLatency) {
   for (const std::int64_t n : {1, 2, 8, 28}) {
-    const Picoseconds time = time_of({.in_flight = n, .ahead = 2 * n, .stores = n}, {run_of(0, lines(n * 50))});
+    const Picoseconds time =
+        time_of({.in_flight = n, .ahead = 2 * n, .stores = n}, {run_of(0, lines(n * 50))});
     EXPECT_EQ(time, kLatency * 50) << n;  // n x 64 B / latency
   }
 }
 
 TEST(LineStream, PiecesOfSeveralLinesMoveAsMuch) {
   for (const std::int64_t max_lines : {2, 4, 8}) {
-    const Picoseconds time = time_of({.in_flight = 16, .ahead = 32, .stores = 16}, {run_of(0, lines(16 * 50))}, max_lines);
+    const Picoseconds time =
+        time_of({.in_flight = 16, .ahead = 32, .stores = 16}, {run_of(0, lines(16 * 50))}, max_lines);
     EXPECT_EQ(time, kLatency * 50) << max_lines;
   }
 }
@@ -161,7 +168,8 @@ TEST(LineStream, WorkOnDataAtHandComesBeforeTheFirstLine) {
   Segment second = run_of(4096, lines(1));
   second.lead_in = 250_ns;
   second.per_line = 7_ns;
-  EXPECT_EQ(time_of({.in_flight = 4, .ahead = 8}, {first, second}), kLatency + second.lead_in + second.per_line);
+  EXPECT_EQ(time_of({.in_flight = 4, .ahead = 8}, {first, second}),
+            kLatency + second.lead_in + second.per_line);
   second.lead_in = 0_ns;
   EXPECT_EQ(time_of({.in_flight = 4, .ahead = 8}, {first, second}), kLatency + second.per_line);
 }

@@ -23,8 +23,10 @@ std::uint32_t ChannelBench::read(Cycle arrival, std::uint16_t bank, std::uint32_
   return add({.arrival = arrival, .row = row, .bank = bank, .bursts = bursts, .access = trace::Access::read});
 }
 
-std::uint32_t ChannelBench::write(Cycle arrival, std::uint16_t bank, std::uint32_t row, std::uint16_t bursts) {
-  return add({.arrival = arrival, .row = row, .bank = bank, .bursts = bursts, .access = trace::Access::write});
+std::uint32_t ChannelBench::write(Cycle arrival, std::uint16_t bank, std::uint32_t row,
+                                  std::uint16_t bursts) {
+  return add(
+      {.arrival = arrival, .row = row, .bank = bank, .bursts = bursts, .access = trace::Access::write});
 }
 
 void ChannelBench::run() {

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "configs/error/error.h"
+#include "models/testing/fake_memory.h"
 
 namespace kvsim::model::testing {
 
@@ -18,12 +19,18 @@ auto numbers(const MemoryCounters& c) {
 
 bool LoadResult::operator==(const LoadResult& other) const {
   return elapsed == other.elapsed && path == other.path && ends == other.ends && paths == other.paths &&
-         numbers(counters) == numbers(other.counters);
+         numbers(counters) == numbers(other.counters) && numbers(drained) == numbers(other.drained);
 }
 
 LoadResult run_loads(const config::DeviceSpec& device, Granularity granularity,
-                     const std::vector<StreamLoad>& loads) {
+                     const std::vector<StreamLoad>& loads, CommandLogs* logs) {
   MemoryPath path(device, granularity);
+  if (logs != nullptr) {
+    logs->resize(static_cast<std::size_t>(device.controller.channels));
+    for (std::uint32_t channel = 0; channel < logs->size(); ++channel) {
+      path.log_commands(Channel(channel), &(*logs)[channel]);
+    }
+  }
   std::vector<LineStream*> streams;
   for (const StreamLoad& load : loads) {
     LineStream& stream = path.add_stream(load.window);
@@ -50,9 +57,22 @@ LoadResult run_loads(const config::DeviceSpec& device, Granularity granularity,
   result.elapsed = *last;
   result.path = result.paths[static_cast<std::size_t>(last - result.ends.begin())];
   result.counters = path.counters();
+  LineStream& later = *streams.front();
+  later.begin(result.elapsed + Picoseconds(1'000'000'000), {});
+  later.push(run_of(0, Bytes(kLineBytes)));
+  path.run();
+  result.drained = path.counters();
+  if (logs != nullptr) {
+    for (std::vector<IssuedCommand>& log : *logs) {  // a train is logged whole at its decision
+      std::stable_sort(log.begin(), log.end(),
+                       [](const IssuedCommand& a, const IssuedCommand& b) { return a.clock < b.clock; });
+    }
+  }
   return result;
 }
 
-StreamWindow wide_window(std::int64_t lines) { return {.in_flight = lines, .ahead = 2 * lines, .stores = lines}; }
+StreamWindow wide_window(std::int64_t lines) {
+  return {.in_flight = lines, .ahead = 2 * lines, .stores = lines};
+}
 
 }  // namespace kvsim::model::testing

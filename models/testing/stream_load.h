@@ -16,18 +16,22 @@ struct StreamLoad {
 };
 
 struct LoadResult {
-  Picoseconds elapsed;               ///< until the last stream was done,
-  Ownership path;                    ///< and its critical path
-  std::vector<Picoseconds> ends;     ///< by stream
-  std::vector<Ownership> paths;      ///< by stream
-  MemoryCounters counters;           ///< after all writes were taken too
+  Picoseconds elapsed;            ///< until the last stream was done,
+  Ownership path;                 ///< and its critical path
+  std::vector<Picoseconds> ends;  ///< by stream
+  std::vector<Ownership> paths;   ///< by stream
+  MemoryCounters counters;        ///< when it was done,
+  MemoryCounters drained;         ///< and after one line more, read when all writes had been taken
 
   bool operator==(const LoadResult& other) const;
 };
 
-/// Runs the loads side by side from time 0 on a fresh memory.
+/// Commands by channel, in order of time.
+using CommandLogs = std::vector<std::vector<IssuedCommand>>;
+
+/// Runs the loads side by side from time 0 on a fresh memory. `logs`, if given, gets the channels' commands.
 [[nodiscard]] LoadResult run_loads(const config::DeviceSpec& device, Granularity granularity,
-                                   const std::vector<StreamLoad>& loads);
+                                   const std::vector<StreamLoad>& loads, CommandLogs* logs = nullptr);
 
 /// A window of `lines` reads in flight that nothing else limits.
 [[nodiscard]] StreamWindow wide_window(std::int64_t lines);

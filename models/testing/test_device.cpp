@@ -103,6 +103,14 @@ config::DeviceSpec plain_device() {
   return d;
 }
 
+config::DeviceSpec one_rank_device() {
+  config::DeviceSpec d = device();
+  d.controller.ranks = 1;
+  d.controller.mapping.rank.clear();
+  d.controller.mapping.row = address_bits("16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31");
+  return d;
+}
+
 config::DeviceSpec lpddr5_device() {
   config::DeviceSpec d = device();
   config::DramPartSpec& p = d.dram;
@@ -130,9 +138,12 @@ config::DeviceSpec lpddr5_device() {
               .tRFCpb = tenths(1400),
               .tREFI = tenths(39060)};
   config::AddressMapSpec& map = d.controller.mapping;
-  map.bank = address_bits("13^11 14^12 15^17 16^18");
-  map.rank = address_bits("25^14");
-  map.row = address_bits("17 18 19 20 21 22 23 24 26 27 28 29 30 31 32 33");
+  // Neighbouring lines lie in different bank groups, so that a stream in order can use all of the bus.
+  map.column = address_bits("0 1 2 3 4 5 10 11 12 13 14");
+  map.channel = address_bits("8 9");
+  map.bank = address_bits("15^18 16^19 6^20 7^21");
+  map.rank = address_bits("17^22");
+  map.row = address_bits("18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33");
   return d;
 }
 

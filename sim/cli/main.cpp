@@ -2,11 +2,6 @@
 #include <string>
 #include <vector>
 
-#include <systemc>
-
 #include "sim/cli/commands.h"
 
 int main(int argc, char** argv) { return kvsim::sim::run_command_line({argv + 1, argv + argc}); }
-
-/// SystemC's library refers to it; kvsim starts the kernel itself.
-int sc_main(int /*argc*/, char** /*argv*/) { return 0; }

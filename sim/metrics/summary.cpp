@@ -102,12 +102,13 @@ Speed speed_of(const config::RunSpec& spec, const RunRecord& record) {
   const auto prefill = steps_of(record, Phase::prefill);
   const auto decode = steps_of(record, Phase::decode);
   Speed speed;
+  double prompt = 0;
   for (const StepResult* step : prefill) {
     speed.time_to_first_token += time_of(*step);
+    prompt += step->mark.tokens;
   }
   if (speed.time_to_first_token > Picoseconds()) {
-    speed.prefill_tokens_per_second =
-        static_cast<double>(spec.workload.prompt) / seconds(speed.time_to_first_token);
+    speed.prefill_tokens_per_second = prompt / seconds(speed.time_to_first_token);
   }
   double time = 0;
   double simulated = 0;

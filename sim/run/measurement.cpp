@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/run/measurement.h"
 
+#include <algorithm>
+
 namespace kvsim::sim {
 
 Measurement::Measurement(const model::Ownership& path, const model::MemoryCounters& memory) {
@@ -13,6 +15,18 @@ Measurement::Measurement(const model::Ownership& path, const model::MemoryCounte
   values_[kMemory + 2] = static_cast<double>(memory.row_hits);
   values_[kMemory + 3] = static_cast<double>(memory.row_misses);
   values_[kMemory + 4] = static_cast<double>(memory.row_conflicts);
+}
+
+double Measurement::largest_part() const {
+  return *std::max_element(values_.begin() + kParts, values_.begin() + kMemory);
+}
+
+Measurement Measurement::times(const Measurement& other) const {
+  Measurement product = *this;
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    product.values_[i] *= other.values_[i];
+  }
+  return product;
 }
 
 Measurement& Measurement::operator+=(const Measurement& other) {

@@ -25,6 +25,10 @@ class Measurement {
   [[nodiscard]] double row_misses() const { return values_[kMemory + 3]; }
   [[nodiscard]] double row_conflicts() const { return values_[kMemory + 4]; }
 
+  [[nodiscard]] double largest_part() const;
+
+  /// Value by value.
+  [[nodiscard]] Measurement times(const Measurement& other) const;
   Measurement& operator+=(const Measurement& other);
   [[nodiscard]] friend Measurement operator+(Measurement a, const Measurement& b) { return a += b; }
   [[nodiscard]] friend Measurement operator*(const Measurement& m, double factor) {

@@ -6,6 +6,7 @@
 #include <exception>
 #include <map>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -25,8 +26,10 @@ using trace::Mark;
 
 namespace {
 
-/// Operators that move more are measured by a window of this size.
-constexpr Bytes kWindow{16 << 20};
+/// Operators that move more than the first are measured by a window of theirs that takes at least the second: long enough
+/// for threads, banks and refreshes to lose the order in which the operator started them.
+constexpr Bytes kSmallestWindow{4 << 20};
+constexpr Picoseconds kWindowTime{1'500'000'000};
 /// Decode steps at which operators that grow with the context are measured; between them they are interpolated.
 constexpr std::int64_t kKnots = 5;
 
@@ -42,6 +45,11 @@ std::set<std::int64_t> knots_of(std::int64_t steps) {
 struct Pending {
   OperatorKind kind;
   std::int64_t count = 0;
+};
+
+/// What the first window of a kind of operators tells.
+struct Pilot {
+  double picoseconds_per_byte = 0;
 };
 
 class Runner : public sc_core::sc_module {
@@ -181,20 +189,38 @@ class Runner : public sc_core::sc_module {
   /// Measures the operator, or a window of it if it is large, scaled to the whole.
   void sample(const Operation& operation, const OperatorKind& kind, StepResult& step) {
     const Bytes bytes = bytes_of(operation);
-    if (bytes <= kWindow) {
-      const Measurement m = measure(operation);
-      sampler_.add(kind, m);
-      step.simulated += m.picoseconds();
-      return;
+    Measurement m = measure_window(operation, kind, window_bytes(kind, bytes), step);
+    if (sampler_.count(kind) == 0) {  // a first one tells how long a window has to be
+      pilots_[kind.shape] = Pilot{m.picoseconds() / bytes.as_double()};
+      const Bytes window = window_bytes(kind, bytes);
+      if (window > std::min(bytes, kSmallestWindow)) {
+        m = measure_window(operation, kind, window, step);
+      }
+    }
+    sampler_.add(kind, m);
+  }
+
+  [[nodiscard]] Bytes window_bytes(const OperatorKind& kind, Bytes whole) const {
+    const auto pilot = pilots_.find(kind.shape);
+    const double wanted =
+        pilot == pilots_.end() ? 0 : kWindowTime.as_double() / pilot->second.picoseconds_per_byte;
+    return std::min(whole, std::max(kSmallestWindow, Bytes(static_cast<std::int64_t>(wanted))));
+  }
+
+  [[nodiscard]] Measurement measure_window(const Operation& operation, const OperatorKind& kind, Bytes size,
+                                           StepResult& step) {
+    const Bytes bytes = bytes_of(operation);
+    if (size == bytes) {
+      const Measurement whole = measure(operation);
+      step.simulated += whole.picoseconds();
+      return whole;
     }
     // Windows of one kind begin at ever other places: multiples of the golden ratio fill the range evenly.
     const double at = std::fmod(0.6180339887498949 * static_cast<double>(sampler_.count(kind)), 1.0);
-    const Operation window = window_of(operation, ratio(kWindow, bytes), at);
-    const Measurement m = measure(window);
-    step.simulated += m.picoseconds();
-    const Measurement meeting = barrier();
-    Measurement whole = (m + meeting * -1.0) * ratio(bytes, bytes_of(window));
-    sampler_.add(kind, whole += meeting);
+    const Operation window = window_of(operation, ratio(size, bytes), at);
+    const Measurement part = measure(window);
+    step.simulated += part.picoseconds();
+    return (part + barrier() * -1.0) * ratio(bytes, bytes_of(window)) + barrier();
   }
 
   [[nodiscard]] Measurement barrier() const {
@@ -239,6 +265,7 @@ class Runner : public sc_core::sc_module {
   Soc soc_;
   model::MemoryLedger ledger_;
   Sampler sampler_;
+  std::unordered_map<std::uint64_t, Pilot> pilots_;  ///< by shape
   std::set<std::int64_t> knots_;  ///< decode steps
   std::int64_t decoded_ = 0;
   std::vector<std::vector<Pending>> pending_;  ///< by step

@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::int64_t kFewest = 3;
 constexpr std::int64_t kMost = 48;
+/// The parts of an operator's time vary more than their sum, and average out over the operators of a token.
+constexpr double kPartTolerance = 4;
 /// Operators that take less than this share of the phase's mean operator need no closer interval than one that takes
 /// this share: norms do not decide a token's time.
 constexpr double kShort = 0.1;
@@ -79,26 +81,34 @@ OperatorKind kind_of(const Operation& operation) {
 void Samples::add(const Measurement& m) {
   ++count_;
   sum_ += m;
-  const double deviation = m.picoseconds() - mean_;
-  mean_ += deviation / static_cast<double>(count_);
-  squares_ += deviation * (m.picoseconds() - mean_);
+  const Measurement before = m + mean_ * -1.0;
+  mean_ = sum_ * (1 / static_cast<double>(count_));
+  squared_deviations_ += before.times(m + mean_ * -1.0);
+}
+
+double Samples::half_width(double squared_deviations) const {
+  if (count_ < 2) {
+    return 0;
+  }
+  const auto n = static_cast<double>(count_);
+  return student_t(count_ - 1) * std::sqrt(squared_deviations / (n - 1) / n);
 }
 
 Estimate Samples::estimate() const {
   check(count_ > 0, "something was measured");
-  const auto n = static_cast<double>(count_);
-  Estimate e{.mean = sum_ * (1 / n), .half_width = 0};
-  if (count_ > 1) {
-    e.half_width = student_t(count_ - 1) * std::sqrt(squares_ / (n - 1) / n);
-  }
-  return e;
+  return {.mean = mean_, .half_width = half_width(squared_deviations_.picoseconds())};
 }
 
 bool Samples::settled(double relative_error, double floor) const {
   if (count_ < kFewest) {
     return false;
   }
-  return count_ >= kMost || estimate().half_width <= relative_error * std::max(mean_, floor);
+  if (count_ >= kMost) {
+    return true;
+  }
+  const double allowed = relative_error * std::max(mean_.picoseconds(), floor);
+  return half_width(squared_deviations_.picoseconds()) <= allowed &&
+         half_width(squared_deviations_.largest_part()) <= kPartTolerance * allowed;
 }
 
 bool Sampler::wants(const OperatorKind& kind, bool knot) const {

@@ -33,14 +33,17 @@ class Samples {
   void add(const Measurement& m);
   [[nodiscard]] std::int64_t count() const { return count_; }
   [[nodiscard]] Estimate estimate() const;
-  /// Enough of them for an interval of at most `relative_error` of the mean, or of `floor` picoseconds if that is more.
+  /// Enough of them for an interval of at most `relative_error` of the mean time, or of `floor` picoseconds if that is
+  /// more; and for the owners' parts of the time a few times that.
   [[nodiscard]] bool settled(double relative_error, double floor) const;
 
  private:
+  [[nodiscard]] double half_width(double squared_deviations) const;
+
   std::int64_t count_ = 0;
   Measurement sum_;
-  double mean_ = 0;     ///< of time, by Welford's method,
-  double squares_ = 0;  ///< and the sum of squared deviations
+  Measurement mean_;
+  Measurement squared_deviations_;  ///< their sums, by Welford's method
 };
 
 class Sampler {

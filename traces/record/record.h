@@ -49,8 +49,9 @@ enum class Operator : std::uint8_t {
   ffn_down,
   output_norm,
   logits,
+  sampling,  ///< choosing the next token
 };
-inline constexpr int kOperators = static_cast<int>(Operator::logits) + 1;
+inline constexpr int kOperators = static_cast<int>(Operator::sampling) + 1;
 
 /// Streams are numbered from 0 and fewer than this, so that a consumer can keep one state per stream.
 inline constexpr std::uint32_t kMaxStreams = 1024;

@@ -41,11 +41,18 @@ class Builder {
     prefix_.clear();
     add_norm(Operator::output_norm, "output_norm.weight");
     // One row whichever token it is of, hence no stride.
+    const Activation logits{.address = places_.logits, .width = model_.vocabulary, .stride = Bytes(0)};
     add(Operator::logits,
         Product{.matrix = matrix(model_.tied_embeddings ? "token_embd.weight" : "output.weight"),
                 .bias = std::nullopt,
                 .in = at_.normed,
-                .out = {.address = places_.logits, .width = model_.vocabulary, .stride = Bytes(0)}});
+                .out = logits});
+    if (places_.sampler_operations > 0) {  // in place: the copy that llama.cpp makes is in the count of operations
+      add(Operator::sampling, RowWise{.in = {logits},
+                                      .weights = std::nullopt,
+                                      .out = logits,
+                                      .ops_per_4 = 4 * places_.sampler_operations});
+    }
     return std::move(nodes_);
   }
 

@@ -90,6 +90,7 @@ struct Places {
   Address weights = 0;
   Activations activations;
   Address logits = 0;
+  double sampler_operations = 0;  ///< per vocabulary entry; 0: no token is chosen
 };
 
 [[nodiscard]] std::vector<Node> build_graph(const config::LlmSpec& model,

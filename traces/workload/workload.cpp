@@ -29,6 +29,9 @@ void check_run(const LlmRun& run) {
   if (run.workload.prompt < 0 || run.workload.generate < 0 || context_tokens(run.workload) == 0) {
     refuse("workload.prompt and workload.generate must not be negative, nor both 0");
   }
+  if (run.workload.cached < 0 || run.workload.cached >= std::max<std::int64_t>(1, run.workload.prompt)) {
+    refuse("workload.cached must be from 0 to one less than workload.prompt");
+  }
   if (run.engine.ubatch < 1 || run.engine.prefill_columns < 1 || run.engine.kv_tile < 1 ||
       run.engine.context_padding < 1) {
     refuse("engine.ubatch, prefill_columns, kv_tile and context_padding must be at least 1");
@@ -101,7 +104,8 @@ class LlmWorkload::Impl {
     return build_graph(run.model, config::tensors(run.model, run.engine.weights),
                        {.weights = address(Region::weights),
                         .activations = place_activations(run.model, ubatch_, address(Region::compute_buffer)),
-                        .logits = address(Region::output_buffer)});
+                        .logits = address(Region::output_buffer),
+                        .sampler_operations = run.engine.sampler_operations});
   }
 
   void load(AccessSink& sink) {
@@ -114,7 +118,16 @@ class LlmWorkload::Impl {
                        .name = layout_[i].name});
       }
     }
+    if (workload_.cached > 0) {
+      take_cells(workload_.cached);
+    }
     loaded_ = true;
+  }
+
+  void take_cells(std::int64_t tokens) {
+    const auto plan = cache_.plan(static_cast<std::uint32_t>(tokens));
+    check(std::holds_alternative<KvPlan>(plan), "the KV cache has room for prompt and answer");
+    cache_.apply(std::get<KvPlan>(plan));
   }
 
   void advance(AccessSink& sink, const std::vector<Record>& batch) {
@@ -158,9 +171,7 @@ class LlmWorkload::Impl {
 
   void start_step(Phase phase, std::int64_t tokens) {
     const std::int64_t depth = cache_.depth();
-    const auto plan = cache_.plan(static_cast<std::uint32_t>(tokens));
-    check(std::holds_alternative<KvPlan>(plan), "the KV cache has room for prompt and answer");
-    cache_.apply(std::get<KvPlan>(plan));
+    take_cells(tokens);
     step_ = Step{.mark = {.what = Mark::What::step_begin,
                           .phase = phase,
                           .tokens = static_cast<std::uint32_t>(tokens),

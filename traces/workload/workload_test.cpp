@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "configs/error/error.h"
 #include "configs/spec/tensors.h"
 #include "traces/attention/attention.h"
 #include "traces/workload/operators.h"
@@ -207,6 +208,27 @@ TEST(Steps, ProbesFollowAtTheDepthsWithinThePrompt) {
   }
   EXPECT_EQ(all_steps_of(test_run(tinyllama(), weight_format("Q4_0"), {.prompt = 20, .generate = 0})).size(), 1U)
       << "a run without answer has no use for probes";
+}
+
+TEST(Steps, CachedTokensAreNotComputedAgain) {
+  const LlmRun run = test_run(tinyllama(), weight_format("Q4_0"), {.prompt = 640, .cached = 639, .generate = 1});
+  const std::vector<Step> steps = steps_of(run);
+  ASSERT_EQ(steps.size(), 2U);
+  EXPECT_EQ(steps[0].mark.tokens, 1U);
+  EXPECT_EQ(steps[0].mark.depth, 639U);
+  EXPECT_EQ(steps[1].mark.depth, 640U);
+  EXPECT_EQ(traffic_of(steps[1]).read.at(Kind::kv).count(), 22 * 2 * 4 * 64 * 2 * 641);
+  EXPECT_THROW(LlmWorkload(test_run(tinyllama(), weight_format("Q4_0"), {.prompt = 4, .cached = 4})), UserError);
+}
+
+TEST(Steps, SamplerReadsEveryLogitOnOneThread) {
+  LlmRun run = test_run(tinyllama(), weight_format("Q4_0"), {.prompt = 2, .generate = 1, .threads = 4});
+  run.engine.sampler_operations = 10;
+  const Operation sampling = steps_of(run).back().operations.back();
+  ASSERT_EQ(sampling.mark.op, Operator::sampling);
+  EXPECT_EQ(traffic_of(sampling).read.at(Kind::scratch), Bytes(4 * 32000));
+  EXPECT_EQ(operations_of(sampling), 10U * 32000U);
+  EXPECT_EQ(sampling.computes.size(), 1U);
 }
 
 TEST(Steps, OnlyTheLastTokenOfThePromptGoesPastTheLastAttention) {

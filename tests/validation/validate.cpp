@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Long checks (make validate): whole runs in train fidelity against auto, and predictions against measured boards. Prints
+// a table; ends with 1 if a figure lies outside its bound.
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "configs/spec/resolve.h"
+#include "tests/support/process.h"
+#include "tests/validation/board.h"
+
+namespace kvsim::testing {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+class Table {
+ public:
+  void title(const std::string& text) { fmt::print("\n{}\n", text); }
+  /// A predicted figure beside the true one; `bound` is the allowed relative error.
+  void row(const std::string& what, double expected, double got, double bound) {
+    const double error = got / expected - 1;
+    const bool good = std::abs(error) <= bound;
+    failed_ = failed_ || !good;
+    fmt::print("  {:<58} {:>9.3f} {:>9.3f}  {:>+6.1f} % (bound {:.0f} %){}\n", what, expected, got, 100 * error,
+               100 * bound, good ? "" : "   <-- OUTSIDE");
+    std::fflush(stdout);
+  }
+  void claim(const std::string& what, bool holds) {
+    failed_ = failed_ || !holds;
+    fmt::print("  {:<58} {}\n", what, holds ? "holds" : "DOES NOT HOLD");
+  }
+  [[nodiscard]] bool failed() const { return failed_; }
+
+ private:
+  bool failed_ = false;
+};
+
+nlohmann::json run(const Texts& changes, const std::string& fidelity = "auto") {
+  Texts arguments = {"run", "scenarios/rk3588_llama8b.yaml", "--format", "json", "--fidelity", fidelity};
+  for (const std::string& change : changes) {
+    arguments.insert(arguments.end(), {"--set", change});
+  }
+  const Outcome outcome = kvsim(arguments);
+  if (outcome.exit_code != 0) {
+    fmt::print("{}", outcome.err);
+  }
+  return nlohmann::json::parse(outcome.out);
+}
+
+double mean_speed(const Texts& changes) { return run(changes)["throughput"]["decode_mean_tokens_per_s"]; }
+
+void board_memory(Table& table) {
+  const config::DeviceSpec device = config::load_device("rk3588");
+  table.title("RK3588, LPDDR4X at 2112 MHz: memory (sbc-bench results/1Xuf1O1.txt)     measured simulated");
+  table.row("one Cortex-A76 reads, GB/s", 16.81, read_bandwidth(device, 1).count() / 1e9, 0.15);
+  table.row("random read latency in 4 MiB, ns beyond L1", 37.3, nanoseconds(random_latency(device, Bytes(4 << 20))), 0.1);
+  table.row("random read latency in 16 MiB, ns beyond L1", 101.2, nanoseconds(random_latency(device, Bytes(16 << 20))), 0.1);
+  table.row("random read latency in 64 MiB, ns beyond L1", 115.4, nanoseconds(random_latency(device, Bytes(64 << 20))), 0.1);
+}
+
+void board_decode(Table& table) {
+  table.title("RK3588, CPU decode (field rows of llama.cpp and its derivatives), tokens/s    measured simulated");
+  const auto at = [](const char* model, const char* format, const char* threads) {
+    return Texts{fmt::format("model={}", model), fmt::format("engine.weights={}", format),
+                 fmt::format("workload.threads={}", threads), "workload.prompt=128", "workload.generate=64"};
+  };
+  table.row("F0467 Qwen3-0.6B Q4_0, 4 threads", 45.93, mean_speed(at("qwen3_0_6b", "Q4_0", "4")), 0.25);
+  table.row("F0473 Qwen3-1.7B Q4_0, 4 threads", 20.29, mean_speed(at("qwen3_1_7b", "Q4_0", "4")), 0.25);
+  const double four = mean_speed(at("phi3_mini", "IQ4_XS", "4"));
+  const double eight = mean_speed(at("phi3_mini", "IQ4_XS", "8"));
+  table.row("F1610 Phi-3-mini IQ4_XS, 4 threads", 7.1, four, 0.25);
+  table.row("F1612 Phi-3-mini IQ4_XS, 8 threads (little cores included)", 3.81, eight, 0.25);
+  table.claim("eight threads are slower than four", eight < four);
+}
+
+void train_against_auto(Table& table) {
+  table.title("TinyLlama-1.1B, 512 + 256 tokens, whole: train against auto                    train      auto");
+  const Texts tiny = {"model=tinyllama_1_1b", "engine.weights=Q4_K_M"};
+  const nlohmann::json train = run(tiny, "train");
+  const nlohmann::json automatic = run(tiny);
+  for (const char* figure : {"p50", "p95", "max"}) {
+    table.row(fmt::format("inter-token latency {}, ms", figure), train["latency"]["itl_ms"][figure],
+              automatic["latency"]["itl_ms"][figure], 0.01);
+  }
+  table.row("time to first token, ms", train["latency"]["ttft_ms"], automatic["latency"]["ttft_ms"], 0.01);
+
+  table.title("Llama-3-8B Q4_K_M, one token: train against auto                               train      auto");
+  for (const int depth : {512, 640, 767}) {
+    const Texts token = {fmt::format("workload.prompt={}", depth), fmt::format("workload.cached={}", depth - 1),
+                         "workload.generate=1"};
+    const double truth = run(token, "train")["latency"]["itl_ms"]["p50"];
+    const nlohmann::json sampled = run(token);
+    const double got = sampled["latency"]["itl_ms"]["p50"];
+    const double interval = sampled["fidelity"]["relative_ci"];
+    table.row(fmt::format("depth {}, ms", depth), truth, got, 0.01);
+    table.claim(fmt::format("the interval of {:.2f} % covers it", 100 * interval),
+                std::abs(got - truth) <= interval * got);
+  }
+}
+
+}  // namespace
+}  // namespace kvsim::testing
+
+int main() {
+  kvsim::testing::Table table;
+  kvsim::testing::board_memory(table);
+  kvsim::testing::board_decode(table);
+  kvsim::testing::train_against_auto(table);
+  return table.failed() ? 1 : 0;
+}
