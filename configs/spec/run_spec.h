@@ -20,11 +20,11 @@ struct EngineSpec {
   std::int64_t context_padding = 256;  ///< the KV cache's length is a multiple of this
   std::int64_t prefill_columns = 16;   ///< prompt tokens per pass over a weight matrix
   std::int64_t kv_tile = 128;          ///< cached tokens per tile of the attention kernel
-  /// SIMD operations per vocabulary entry to choose the next token from the logits, on one thread; 0 does without, as
-  /// llama-bench does.
+  /// SIMD operations per vocabulary entry to choose the next token from the logits, on one thread; 0 does
+  /// without, as llama-bench does.
   double sampler_operations = 0;
-  Picoseconds barrier;                 ///< threads meet after each operator: cost of one meeting
-  Bytes runtime_heap;                  ///< tokenizer, graph, stacks, code
+  Picoseconds barrier;  ///< threads meet after each operator: cost of one meeting
+  Bytes runtime_heap;   ///< tokenizer, graph, stacks, code
 
   bool operator==(const EngineSpec&) const = default;
 };

@@ -49,7 +49,8 @@ std::optional<WriteBack> Cache::take_expired() {
     const std::uint64_t number = dirty_.front().number;
     dirty_.pop();
     Line* const set = set_of(number);
-    Line* const found = std::find_if(set, set + ways_, [&](const Line& line) { return line.number == number; });
+    Line* const found =
+        std::find_if(set, set + ways_, [&](const Line& line) { return line.number == number; });
     if (found != set + ways_ && found->dirty && expired(*found)) {
       found->dirty = false;
       return WriteBack{number * static_cast<std::uint64_t>(line_bytes_), found->owner};

@@ -8,7 +8,7 @@
 
 #include "configs/spec/device_spec.h"
 #include "configs/units/quantity.h"
-#include "models/critical_path/ownership.h"
+#include "models/accounting/time_account.h"
 #include "models/dram/fifo.h"
 #include "traces/record/record.h"
 
@@ -30,12 +30,12 @@ class Cache {
  public:
   explicit Cache(const config::CacheSpec& spec);
 
-  /// Accesses the line that holds `address` and leaves it in the cache. A written line is not fetched: the engines
-  /// write whole lines.
+  /// Accesses the line that holds `address` and leaves it in the cache. A written line is not fetched: the
+  /// engines write whole lines.
   CacheAccess access(trace::Address address, trace::Access access, Owner owner);
 
-  /// A stream of `bytes` passes through that is larger than the cache, so that none of it will be found again. It
-  /// ages what is there as single accesses would, at no cost per line.
+  /// A stream of `bytes` passes through that is larger than the cache, so that none of it will be found
+  /// again. It ages what is there as single accesses would, at no cost per line.
   void pass(Bytes bytes) { passed_ += bytes; }
   /// The next modified line that passing streams have pushed out, if any.
   std::optional<WriteBack> take_expired();

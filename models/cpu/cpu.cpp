@@ -33,21 +33,23 @@ Bytes bytes_read_once(const std::vector<ThreadWork>& threads) {
 }  // namespace
 
 Cpu::Cpu(const sc_core::sc_module_name& name, const config::DeviceSpec& device, MemoryPath& path)
-    : sc_module(name), cache_(device.llc) {
+    : sc_module(name), path_(path), cache_(device.llc) {
   for (const config::ClusterSpec& cluster : device.clusters) {
     for (std::int64_t i = 0; i < cluster.count; ++i) {
       const std::string core = "core" + std::to_string(cores_.size());
-      cores_.push_back(std::make_unique<CpuCore>(core.c_str(), cluster.core, path.add_stream(window_of(cluster.core)),
-                                                 cache_, device.llc));
+      cores_.push_back(std::make_unique<CpuCore>(
+          core.c_str(), cluster.core, path.add_stream(window_of(cluster.core)), cache_, device.llc));
     }
   }
 }
 
-void Cpu::run(const std::vector<ThreadWork>& threads, Ownership& path) {
+TimeAccount Cpu::run(const std::vector<ThreadWork>& threads) {
   check(threads.size() <= cores_.size(), "every thread has a core");
+  const Picoseconds begin = now();
+  const BusTime bus = path_.bus_time();
   const bool passes_cache = bytes_read_once(threads) > cache_.size();
   for (std::size_t i = 0; i < threads.size(); ++i) {
-    cores_[i]->start(threads[i], passes_cache, path);
+    cores_[i]->start(threads[i], passes_cache);
   }
   const CpuCore* last = nullptr;
   for (std::size_t i = 0; i < threads.size(); ++i) {
@@ -58,9 +60,10 @@ void Cpu::run(const std::vector<ThreadWork>& threads, Ownership& path) {
       last = cores_[i].get();
     }
   }
-  if (last != nullptr) {
-    path = last->path();
+  if (last == nullptr) {
+    return {};
   }
+  return settle(last->done_at() - begin, path_.bus_time() - bus, last->engine_time());
 }
 
 }  // namespace kvsim::model

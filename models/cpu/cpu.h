@@ -8,9 +8,9 @@
 #include <systemc>
 
 #include "configs/spec/device_spec.h"
+#include "models/accounting/time_account.h"
 #include "models/cache/cache.h"
 #include "models/cpu/cpu_core.h"
-#include "models/critical_path/ownership.h"
 #include "models/memory_path/memory_path.h"
 
 namespace kvsim::model {
@@ -22,11 +22,12 @@ class Cpu : public sc_core::sc_module {
 
   [[nodiscard]] std::vector<std::unique_ptr<CpuCore>>& cores() { return cores_; }
 
-  /// Runs one operator: thread i on core i. Returns when the last thread is done; call from an SC_THREAD.
-  /// `path` is the critical path so far and becomes the one through the last thread.
-  void run(const std::vector<ThreadWork>& threads, Ownership& path);
+  /// Runs one operator: thread i on core i. Returns when the last thread is done, and tells where the time
+  /// went; call from an SC_THREAD.
+  [[nodiscard]] TimeAccount run(const std::vector<ThreadWork>& threads);
 
  private:
+  const MemoryPath& path_;
   std::vector<std::unique_ptr<CpuCore>> cores_;
   Cache cache_;
 };

@@ -9,8 +9,8 @@ namespace kvsim::model {
 
 namespace {
 
-/// The prefetcher may run this many windows ahead of the line in use (assumed: what is in flight, and as much again
-/// waiting in the private cache).
+/// The prefetcher may run this many windows ahead of the line in use (assumed: what is in flight, and as much
+/// again waiting in the private cache).
 constexpr std::int64_t kWindowsAhead = 2;
 /// Bytes of segments outstanding, so that the window never runs dry between two transactions.
 constexpr Bytes kOutstanding{32 << 10};
@@ -36,15 +36,13 @@ CpuCore::CpuCore(const sc_core::sc_module_name& name, const config::CoreSpec& sp
   dont_initialize();
 }
 
-void CpuCore::start(const ThreadWork& work, bool passes_cache, const Ownership& path) {
+void CpuCore::start(const ThreadWork& work, bool passes_cache) {
   check(done_, "a core starts when it is done");
   done_ = false;
-  stream_.begin(now(), path);
+  stream_.begin(now());
   const std::int64_t lines = lines_of(work.extents);
   if (lines == 0) {
     done_at_ = now() + compute_time(spec_, work.simd_operations);
-    path_ = path;
-    path_.add(Owner::compute, done_at_ - now());
     finished_.notify(to_sc_time(done_at_ - now()));
     return;
   }
@@ -67,8 +65,6 @@ void CpuCore::fill() {
   }
   if (outstanding_ == Bytes()) {
     done_at_ = std::max(now(), stream_.used_until()) + segmenter_.lead_in();
-    path_ = stream_.used_path();
-    path_.add(Owner::compute, segmenter_.lead_in());
     finished_.notify(to_sc_time(done_at_ - now()));
   }
 }

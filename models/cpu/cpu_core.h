@@ -10,9 +10,9 @@
 #include <tlm_utils/simple_initiator_socket.h>
 
 #include "configs/spec/device_spec.h"
+#include "models/accounting/time_account.h"
 #include "models/cache/cache.h"
 #include "models/cpu/segmenter.h"
-#include "models/critical_path/ownership.h"
 #include "models/stream/line_stream.h"
 #include "models/tlm/transaction.h"
 
@@ -27,16 +27,18 @@ class CpuCore : public sc_core::sc_module {
   CpuCore(const sc_core::sc_module_name& name, const config::CoreSpec& spec, LineStream& stream, Cache& cache,
           const config::CacheSpec& cache_spec);
 
-  /// Starts on `work` now; `path` is the critical path that led here. Precondition: done().
-  void start(const ThreadWork& work, bool passes_cache, const Ownership& path);
+  /// Starts on `work` now. Precondition: done().
+  void start(const ThreadWork& work, bool passes_cache);
   [[nodiscard]] bool done() const { return done_; }
   /// Notified when the work is done.
   [[nodiscard]] const sc_core::sc_event& done_event() const { return done_event_; }
   [[nodiscard]] Picoseconds done_at() const { return done_at_; }
-  [[nodiscard]] const Ownership& path() const { return path_; }
+  /// Where its time since start() went, besides its work.
+  [[nodiscard]] const EngineTime& engine_time() const { return stream_.engine_time(); }
 
  private:
-  tlm::tlm_sync_enum respond(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase, sc_core::sc_time& delay);
+  tlm::tlm_sync_enum respond(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
+                             sc_core::sc_time& delay);
   void fill();
   void finish();
 
@@ -47,7 +49,6 @@ class CpuCore : public sc_core::sc_module {
   Bytes outstanding_;
   bool done_ = true;
   Picoseconds done_at_;
-  Ownership path_;
   sc_core::sc_event finished_{"finished"};
   sc_core::sc_event done_event_{"done"};
 };

@@ -14,15 +14,19 @@ using trace::Extent;
 namespace {
 
 constexpr std::int64_t kSegmentBytes = 16 << 10;
-/// Extents up to this size are kept in the cache even in an operator that streams more than it holds: activations and
-/// norms, which the next operators read again.
+/// Extents up to this size are kept in the cache even in an operator that streams more than it holds:
+/// activations and norms, which the next operators read again.
 constexpr std::int64_t kKeptBytes = 64 << 10;
 /// Loads, address arithmetic and loop control per SIMD operation in dot-product loops (assumed).
 constexpr double kInstructionsPerSimdOperation = 1.6;
 
-std::int64_t line_down(std::int64_t address) { return address & ~(kLineBytes - 1); }
+std::int64_t line_down(std::int64_t address) {
+  return address & ~(kLineBytes - 1);
+}
 
-bool contiguous(const Extent& e) { return e.stride == e.row_bytes || e.rows == 1; }
+bool contiguous(const Extent& e) {
+  return e.stride == e.row_bytes || e.rows == 1;
+}
 
 }  // namespace
 

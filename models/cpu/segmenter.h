@@ -27,16 +27,19 @@ struct LineWork {
 };
 
 /// Precondition: `lines` > 0.
-[[nodiscard]] LineWork line_work(const config::CoreSpec& core, std::uint64_t simd_operations, std::int64_t lines);
+[[nodiscard]] LineWork line_work(const config::CoreSpec& core, std::uint64_t simd_operations,
+                                 std::int64_t lines);
 [[nodiscard]] Picoseconds compute_time(const config::CoreSpec& core, std::uint64_t simd_operations);
 /// Cache lines that the extents touch, each row counted by itself.
 [[nodiscard]] std::int64_t lines_of(const std::vector<trace::Extent>& extents);
 
 class Segmenter {
  public:
-  Segmenter(Cache& cache, const config::CacheSpec& spec) : cache_(cache), hit_time_(Bytes(kLineBytes) / spec.bandwidth) {}
+  Segmenter(Cache& cache, const config::CacheSpec& spec)
+      : cache_(cache), hit_time_(Bytes(kLineBytes) / spec.bandwidth) {}
 
-  /// Begins with `extents`. With `passes_cache` the large ones stream past the cache: nothing of them is kept.
+  /// Begins with `extents`. With `passes_cache` the large ones stream past the cache: nothing of them is
+  /// kept.
   void begin(const std::vector<trace::Extent>& extents, const LineWork& work, bool passes_cache);
   /// The next segment for memory, or none: then lead_in() is what work remains on data at hand.
   [[nodiscard]] std::optional<Segment> next();

@@ -25,8 +25,8 @@ std::uint64_t contribution(const std::vector<config::AddressBit>& bits, int addr
 
 AddressMap::AddressMap(const config::AddressMapSpec& spec, std::int64_t banks_per_rank) {
   check(std::has_single_bit(static_cast<std::uint64_t>(banks_per_rank)), "banks per rank are a power of two");
-  check(spec.column.size() <= kRowShift && spec.row.size() <= 32 && spec.rank.size() + spec.bank.size() <= 8 &&
-            spec.channel.size() <= 8,
+  check(spec.column.size() <= kRowShift && spec.row.size() <= 32 &&
+            spec.rank.size() + spec.bank.size() <= 8 && spec.channel.size() <= 8,
         "coordinates fit the packed place");
   const int rank_shift = kBankShift + std::countr_zero(static_cast<std::uint64_t>(banks_per_rank));
 

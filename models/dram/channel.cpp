@@ -13,8 +13,8 @@ using trace::Access;
 
 namespace {
 
-/// Command bus cycles: LPDDR4's ACT, RD and WR are two two-cycle commands (JESD209-4). LPDDR5's commands take the two
-/// edges of one cycle; its ACT is two of them, which need not follow each other (tAAD, JESD209-5).
+/// Command bus cycles: LPDDR4's ACT, RD and WR are two two-cycle commands (JESD209-4). LPDDR5's commands take
+/// the two edges of one cycle; its ACT is two of them, which need not follow each other (tAAD, JESD209-5).
 Cycle column_command_cycles(config::DramStandard standard) {
   return standard == config::DramStandard::lpddr5 ? 1 : 4;
 }
@@ -64,9 +64,10 @@ void ChannelController::add(const RowRun& run) {
 void ChannelController::wake_for_arrivals() {
   for (unsigned list = 0; list < waiting_.size(); ++list) {
     if (!waiting_[list].empty() && queued_[list] < capacity(list)) {
-      // Nothing can put data on the bus before it is free; and what waited before a full queue comes in when there is
-      // room, which is now.
-      next_time_ = std::min(next_time_, std::max({waiting_[list].front().arrival, bus_decision_, command_bus_free_}));
+      // Nothing can put data on the bus before it is free; and what waited before a full queue comes in when
+      // there is room, which is now.
+      next_time_ =
+          std::min(next_time_, std::max({waiting_[list].front().arrival, bus_decision_, command_bus_free_}));
     }
   }
 }
@@ -151,7 +152,8 @@ bool ChannelController::step(Served& served) {
   return false;
 }
 
-// --- issuing ----------------------------------------------------------------------------------------------------
+// --- issuing
+// ----------------------------------------------------------------------------------------------------
 
 void ChannelController::record(Cycle clock, Command command, std::uint16_t bank, std::uint32_t row) {
   if (log_ != nullptr) {
@@ -239,7 +241,8 @@ void ChannelController::issue_column(const Candidate& c, Served& served) {
   served.unhindered = run.arrival + latency;
   served.data_start = c.time + latency;
   served.data_end = last + latency + t_.burst;
-  served.held_by = turned == c.time             ? Owner::turnaround
+  served.held_by_bank = turned != c.time && bank.column_ok == c.time;
+  served.held_by = turned == c.time           ? Owner::turnaround
                    : bank.column_ok == c.time ? bank.column_owner
                                               : Owner::queue;
 
@@ -257,7 +260,8 @@ void ChannelController::issue_column(const Candidate& c, Served& served) {
   if (!read) {
     ranks_[rank_of(run.bank)].last_write = last;
   }
-  bank.precharge_ok = std::max(bank.precharge_ok, last + (read ? t_.read_to_precharge : t_.write_to_precharge));
+  bank.precharge_ok =
+      std::max(bank.precharge_ok, last + (read ? t_.read_to_precharge : t_.write_to_precharge));
   if (log_ != nullptr) {
     for (Cycle at = c.time; at <= last; at += spacing) {
       record(at, c.command, run.bank, run.row);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One DRAM channel: banks, queues and the scheduler that turns row runs into commands. Plain C++: time is an argument.
+// One DRAM channel: banks, queues and the scheduler that turns row runs into commands. Plain C++: time is an
+// argument.
 #pragma once
 
 #include <array>
@@ -9,7 +10,7 @@
 
 #include "configs/spec/dram_spec.h"
 #include "configs/units/index.h"
-#include "models/critical_path/ownership.h"
+#include "models/accounting/time_account.h"
 #include "models/dram/clock_timing.h"
 #include "models/dram/fifo.h"
 #include "traces/record/record.h"
@@ -20,7 +21,7 @@ namespace kvsim::model {
 struct RowRun {
   Cycle arrival = 0;       ///< at the controller, of its first line
   Cycle line_spacing = 0;  ///< between the arrivals of its lines
-  std::uint32_t tag = 0;  ///< the caller's name for it, handed back when it is served
+  std::uint32_t tag = 0;   ///< the caller's name for it, handed back when it is served
   std::uint32_t row = 0;
   std::uint16_t bank = 0;  ///< over all ranks
   std::uint16_t bursts = 1;
@@ -40,9 +41,18 @@ struct Served {
   Cycle data_start = 0;
   Cycle data_end = 0;
   Owner held_by = Owner::queue;  ///< constraint that data_start waited for last
+  bool held_by_bank = false;     ///< which was the bank's: its row had to be opened, or it was refreshing
 };
 
-enum class Command : std::uint8_t { activate, precharge, precharge_all, read, write, refresh_bank, refresh_all };
+enum class Command : std::uint8_t {
+  activate,
+  precharge,
+  precharge_all,
+  read,
+  write,
+  refresh_bank,
+  refresh_all
+};
 
 /// A command on the bus, for the command trace and the legality checks. `clock` is the command's last edge.
 struct IssuedCommand {
@@ -62,8 +72,8 @@ struct ChannelCounters {
   std::int64_t refreshes = 0;
 };
 
-/// FR-FCFS controller of one channel with its banks. Commands are decided one after the other in the order of their
-/// clock; a decision's time may lie before the last arrival as long as no command lies between.
+/// FR-FCFS controller of one channel with its banks. Commands are decided one after the other in the order of
+/// their clock; a decision's time may lie before the last arrival as long as no command lies between.
 class ChannelController {
  public:
   /// `max_bursts` is how many bursts of a run one decision may issue: 1 schedules every burst by itself.
@@ -98,7 +108,7 @@ class ChannelController {
     std::uint32_t open_row = kClosed;
     bool refreshed = false;                      ///< and not opened since
     std::uint32_t row_before_refresh = kClosed;  ///< that refresh closed
-    Owner column_owner = Owner::row;  ///< who made column_ok as late as it is
+    Owner column_owner = Owner::row;             ///< who made column_ok as late as it is
     Cycle activate_ok = 0;
     Cycle column_ok = 0;
     Cycle precharge_ok = 0;
@@ -178,9 +188,9 @@ class ChannelController {
 
   std::vector<Entry> entries_;
   std::vector<std::uint16_t> free_;
-  std::array<std::int64_t, 2> queued_{};         ///< reads, writes
+  std::array<std::int64_t, 2> queued_{};          ///< reads, writes
   std::array<std::uint64_t, 2> pending_banks_{};  ///< bit per bank with queued reads, writes
-  std::array<Fifo<RowRun>, 2> waiting_;          ///< arrived or on their way, no queue slot yet
+  std::array<Fifo<RowRun>, 2> waiting_;           ///< arrived or on their way, no queue slot yet
   bool draining_writes_ = false;
 
   std::vector<BankState> banks_;

@@ -39,8 +39,8 @@ void ChannelController::plan() {
   }
 }
 
-/// The oldest run that hits the bank's open row and has arrived, else the next to arrive, or none. (Of a run that has
-/// been served in part, the lines left may still be on their way.)
+/// The oldest run that hits the bank's open row and has arrived, else the next to arrive, or none. (Of a run
+/// that has been served in part, the lines left may still be on their way.)
 std::uint16_t ChannelController::oldest_hit(const BankState& bank, unsigned list) const {
   std::uint16_t next = kNone;
   for (std::uint16_t i = bank.head[list]; i != kNone; i = entries_[i].next) {
@@ -58,8 +58,8 @@ std::uint16_t ChannelController::oldest_hit(const BankState& bank, unsigned list
   return next;
 }
 
-/// First ready, first come: the oldest run that hits the open row, else what the oldest run needs. A run over the age
-/// cap no longer lets younger hits pass.
+/// First ready, first come: the oldest run that hits the open row, else what the oldest run needs. A run over
+/// the age cap no longer lets younger hits pass.
 void ChannelController::plan_bank(std::uint16_t bank_index, unsigned list, const ColumnBounds& bounds) {
   const BankState& bank = banks_[bank_index];
   const std::uint16_t oldest = bank.head[list];
@@ -105,7 +105,8 @@ void ChannelController::plan_refresh(std::uint16_t rank_index) {
   const auto first = static_cast<std::uint16_t>(rank_index * banks_per_rank_ + (all ? 0 : rank.refresh_bank));
   const auto end = static_cast<std::uint16_t>(first + (all ? banks_per_rank_ : 1));
 
-  Candidate c{.command = all ? Command::refresh_all : Command::refresh_bank, .bank = first, .arrival = kLongAgo};
+  Candidate c{
+      .command = all ? Command::refresh_all : Command::refresh_bank, .bank = first, .arrival = kLongAgo};
   c.time = std::max(rank.refresh_due, command_bus_free_ + row_command_);
   bool open = false;
   for (std::uint16_t b = first; b < end; ++b) {
@@ -124,9 +125,12 @@ void ChannelController::plan_refresh(std::uint16_t rank_index) {
   offer(c);
 }
 
-/// Keeps the candidate that can go first; at the same clock column commands before row commands, then the older.
+/// Keeps the candidate that can go first; at the same clock column commands before row commands, then the
+/// older.
 void ChannelController::offer(const Candidate& c) {
-  const auto is_column = [](Command command) { return command == Command::read || command == Command::write; };
+  const auto is_column = [](Command command) {
+    return command == Command::read || command == Command::write;
+  };
   if (c.time != best_.time) {
     if (c.time < best_.time) {
       best_ = c;
@@ -177,8 +181,8 @@ std::uint16_t ChannelController::bursts_at(const RowRun& run, Cycle time) const 
   return static_cast<std::uint16_t>(std::min<Cycle>(run.bursts, lines * bursts_per_line_));
 }
 
-/// Bursts that one decision issues, `spacing` apart. A refresh that falls due cuts a train: what follows waits for its
-/// next decision.
+/// Bursts that one decision issues, `spacing` apart. A refresh that falls due cuts a train: what follows
+/// waits for its next decision.
 std::uint16_t ChannelController::train_length(const RowRun& run, Cycle time, Cycle spacing) const {
   const std::uint16_t bursts = std::min(max_bursts_, bursts_at(run, time));
   const Cycle due = ranks_[rank_of(run.bank)].refresh_due;

@@ -7,8 +7,8 @@ namespace kvsim::model {
 
 namespace {
 
-/// RD to PRE. LPDDR4 (JESD209-4, "read to precharge"): BL/2 + max(8, tRTP) - 8 cycles after the read; LPDDR5 counts
-/// tRTP from the end of the burst's first half likewise. `burst` is BL/2 in LPDDR4.
+/// RD to PRE. LPDDR4 (JESD209-4, "read to precharge"): BL/2 + max(8, tRTP) - 8 cycles after the read; LPDDR5
+/// counts tRTP from the end of the burst's first half likewise. `burst` is BL/2 in LPDDR4.
 Cycle read_to_precharge(const config::DramPartSpec& part, Cycle burst, Cycle tRTP) {
   if (part.standard == config::DramStandard::lpddr5) {
     return burst + tRTP;
@@ -39,9 +39,11 @@ ClockTiming clock_timing(const config::DramPartSpec& part, bool turnaround) {
   c.write_to_precharge = c.write_latency + c.burst + 1 + cycles(t.tWR);
   c.rank_switch = cycles(t.tRTRS);
   if (turnaround) {
-    c.read_to_write = c.read_latency + c.burst + 2 - c.write_latency;  // one preamble and one idle cycle between
+    c.read_to_write =
+        c.read_latency + c.burst + 2 - c.write_latency;  // one preamble and one idle cycle between
     c.write_to_read = c.write_latency + c.burst + 1 + cycles(t.tWTR);
-  } else {  // data follows data: with unequal latencies the command of the slower direction would come too late
+  } else {  // data follows data: with unequal latencies the command of the slower direction would come too
+            // late
     c.write_latency = c.read_latency;
     c.read_to_write = c.write_to_read = c.burst;
     c.rank_switch = 0;

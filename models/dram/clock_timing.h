@@ -12,8 +12,8 @@ namespace kvsim::model {
 /// A count or a point in time of the DRAM's command clock CK.
 using Cycle = std::int64_t;
 
-/// Converts between picoseconds and CK cycles. The period is kept in femtoseconds: 2112 MHz is 473.485 ps, and
-/// rounding it to 473 ps would raise the peak bandwidth by 0.1 %.
+/// Converts between picoseconds and CK cycles. The period is kept in femtoseconds: 2112 MHz is 473.485 ps,
+/// and rounding it to 473 ps would raise the peak bandwidth by 0.1 %.
 class CommandClock {
  public:
   explicit CommandClock(Hertz frequency)
@@ -40,9 +40,9 @@ class CommandClock {
 
 /// Spacings in CK cycles between commands of one channel. Names follow JEDEC where JEDEC has one.
 struct ClockTiming {
-  Cycle burst;           ///< data bus cycles of one column command
-  Cycle read_latency;    ///< RD to first beat
-  Cycle write_latency;   ///< WR to first beat
+  Cycle burst;          ///< data bus cycles of one column command
+  Cycle read_latency;   ///< RD to first beat
+  Cycle write_latency;  ///< WR to first beat
   Cycle tRCD, tRPpb, tRPab, tRAS, tRRD, tFAW, tCCD, tCCD_L;
   Cycle read_to_precharge;   ///< RD to PRE, same bank
   Cycle write_to_precharge;  ///< WR to PRE, same bank
@@ -50,10 +50,11 @@ struct ClockTiming {
   Cycle write_to_read;       ///< WR to RD, same rank
   Cycle rank_switch;         ///< gap on the data bus when the rank changes
   Cycle tRFCab, tRFCpb;
-  Cycle tREFI;               ///< between all-bank refreshes of a rank
+  Cycle tREFI;  ///< between all-bank refreshes of a rank
 };
 
-/// Timings of `part`. With `turnaround` false the data bus changes direction and rank at no cost (what-if runs).
+/// Timings of `part`. With `turnaround` false the data bus changes direction and rank at no cost (what-if
+/// runs).
 [[nodiscard]] ClockTiming clock_timing(const config::DramPartSpec& part, bool turnaround);
 
 }  // namespace kvsim::model

@@ -11,9 +11,9 @@
 
 namespace kvsim::model {
 
-/// Forwards the four phases between masters and memory. One request at a time is on its way to memory (the TLM-2.0
-/// request exclusion rule); masters that want to send meanwhile wait and take turns. Latency and bandwidth act on
-/// every line in MemoryPath.
+/// Forwards the four phases between masters and memory. One request at a time is on its way to memory (the
+/// TLM-2.0 request exclusion rule); masters that want to send meanwhile wait and take turns. Latency and
+/// bandwidth act on every line in MemoryPath.
 class Interconnect : public sc_core::sc_module {
  public:
   tlm_utils::multi_passthrough_target_socket<Interconnect> masters{"masters"};
@@ -27,12 +27,15 @@ class Interconnect : public sc_core::sc_module {
    public:
     int master = 0;
     tlm::tlm_extension_base* clone() const override { return new Origin(*this); }
-    void copy_from(tlm::tlm_extension_base const& other) override { *this = static_cast<const Origin&>(other); }
+    void copy_from(tlm::tlm_extension_base const& other) override {
+      *this = static_cast<const Origin&>(other);
+    }
   };
 
   tlm::tlm_sync_enum forward(int master, tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
                              sc_core::sc_time& delay);
-  tlm::tlm_sync_enum backward(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase, sc_core::sc_time& delay);
+  tlm::tlm_sync_enum backward(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
+                              sc_core::sc_time& delay);
   tlm::tlm_sync_enum send(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase);
   void send_waiting();
 

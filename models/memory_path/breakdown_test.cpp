@@ -47,9 +47,9 @@ Mean mean(const DeviceSpec& device, Owner owner, LoadsOf loads_of) {
   Mean mean;
   for (int placement = 0; placement < kPlacements; ++placement) {
     const LoadResult result = run_loads(device, Granularity::burst, loads_of(placement));
-    EXPECT_EQ(result.path.total(), result.elapsed);
+    EXPECT_EQ(result.account.total(), result.elapsed);
     mean.elapsed += result.elapsed.as_double() / kPlacements;
-    mean.share += ratio(result.path.part(owner), result.elapsed) / kPlacements;
+    mean.share += ratio(result.account.part(owner), result.elapsed) / kPlacements;
   }
   return mean;
 }
@@ -166,7 +166,7 @@ TEST_P(Train, MovesTheSameBytesInTheSameTime) {
     const LoadResult exact = run_loads(GetParam().device, Granularity::burst, loads);
     const LoadResult train = run_loads(GetParam().device, Granularity::train, loads);
     EXPECT_EQ(train.drained.read, exact.drained.read);
-    EXPECT_EQ(train.path.total(), train.elapsed);
+    EXPECT_EQ(train.account.total(), train.elapsed);
     EXPECT_NEAR(ratio(train.elapsed, exact.elapsed), 1.0, 0.1) << placement;
     sum += ratio(train.elapsed, exact.elapsed) / kPlacements;
   }

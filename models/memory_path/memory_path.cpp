@@ -35,15 +35,19 @@ MemoryPath::MemoryPath(const config::DeviceSpec& device, Granularity granularity
       burst_bytes_(burst_bytes(device.dram).count()),
       line_time_(clock_.time(clock_timing(device.dram, true).burst * kLineBytes / burst_bytes_)),
       fabric_line_time_(Bytes(kLineBytes) / device.interconnect.bandwidth),
-      max_lines_(granularity == Granularity::burst ? 1 : std::max<std::int64_t>(1, map_.granule().count() / kLineBytes)) {
+      max_lines_(granularity == Granularity::burst
+                     ? 1
+                     : std::max<std::int64_t>(1, map_.granule().count() / kLineBytes)) {
   streams_.reserve(kMaxStreams);  // addresses of streams are handed out
-  // Two trains in different bank groups would take turns burst by burst, which one decision a train cannot do.
+  // Two trains in different bank groups would take turns burst by burst, which one decision a train cannot
+  // do.
   const bool single = granularity == Granularity::burst || device.dram.bank_groups > 1;
   const auto max_bursts = static_cast<std::uint16_t>(
       single ? 1 : std::max<std::int64_t>(1, map_.granule().count() / burst_bytes_));
   for (std::int64_t c = 0; c < device.controller.channels; ++c) {
     channels_.push_back({.controller = ChannelController(device.dram, device.controller, max_bursts)});
     next_step_.push_back(LineStream::kNever);
+    bus_time_.channels = device.controller.channels;
   }
 }
 
@@ -102,7 +106,6 @@ void MemoryPath::issue(std::size_t stream) {
   free_tags_.pop_back();
   in_flight_[tag] = {.stream = static_cast<std::uint32_t>(stream),
                      .slot = piece.slot,
-                     .asked = piece.first,
                      .owner = piece.owner,
                      .lines = piece.lines};
   // The first lines were asked for a little earlier, but no earlier than it takes to reach the controller.
@@ -110,13 +113,14 @@ void MemoryPath::issue(std::size_t stream) {
   const Cycle spread = piece.lines == 1 ? 0 : clock_.cycle_at(last) - arrival;
   const DramPlace place = map_.place(piece.address);
   const std::size_t channel = place.channel.pos();
-  channels_[channel].controller.add({.arrival = arrival,
-                                     .line_spacing = piece.lines == 1 ? 0 : spread / (piece.lines - 1),
-                                     .tag = tag,
-                                     .row = place.row.value(),
-                                     .bank = static_cast<std::uint16_t>(place.bank),
-                                     .bursts = static_cast<std::uint16_t>(piece.lines * kLineBytes / burst_bytes_),
-                                     .access = piece.access});
+  channels_[channel].controller.add(
+      {.arrival = arrival,
+       .line_spacing = piece.lines == 1 ? 0 : spread / (piece.lines - 1),
+       .tag = tag,
+       .row = place.row.value(),
+       .bank = static_cast<std::uint16_t>(place.bank),
+       .bursts = static_cast<std::uint16_t>(piece.lines * kLineBytes / burst_bytes_),
+       .access = piece.access});
   next_step_[channel] = clock_.time(channels_[channel].controller.next_time());
 }
 
@@ -130,26 +134,19 @@ void MemoryPath::step(std::size_t channel) {
   next_step_[channel] = next == ChannelController::kNever ? LineStream::kNever : clock_.time(next);
 }
 
-/// Max-plus: data beats own their time. If the piece was waiting when the bus fell idle, the gap belongs to what held the
-/// piece; else the bus stood idle for want of requests, and the path is the one that led to this request.
-void MemoryPath::extend_bus_path(const Served& served, const InFlight& piece, ChannelState& channel) {
-  const Picoseconds unhindered = clock_.time(served.unhindered);
-  const Picoseconds start = clock_.time(served.data_start);
-  if (unhindered > channel.bus_end) {
-    channel.bus_path = streams_[piece.stream].issue_path(piece.slot);
-    channel.bus_path.add(Owner::latency, unhindered - piece.asked);
-    channel.bus_path.add(served.held_by, start - unhindered);
-  } else {
-    channel.bus_path.add(served.held_by, start - channel.bus_end);
-  }
-  channel.bus_end = clock_.time(served.data_end);
-  channel.bus_path.add(piece.owner, channel.bus_end - start);
-}
-
 void MemoryPath::deliver(const Served& served, ChannelState& channel) {
   InFlight& piece = in_flight_[served.tag];
-  piece.first_line = std::min(piece.first_line, clock_.time(served.data_start) + line_time_);
-  extend_bus_path(served, piece, channel);
+  const Picoseconds start = clock_.time(served.data_start);
+  const Picoseconds end = clock_.time(served.data_end);
+  // The bus stood idle before these beats, while the piece waited or before it came.
+  const Picoseconds gap = start - std::max(channel.bus_end, std::min(start, clock_.time(served.unhindered)));
+  channel.bus_end = end;
+  bus_time_.beats.add(piece.owner, end - start);
+  bus_time_.gaps.add(served.held_by, gap);
+  if (piece.first_line == LineStream::kNever) {
+    piece.first_line = start + line_time_;
+    note_wait(served, gap, piece);
+  }
   (served.access == Access::read ? read_ : written_) += Bytes(served.bursts * burst_bytes_);
   if (!served.last) {
     return;
@@ -157,25 +154,41 @@ void MemoryPath::deliver(const Served& served, ChannelState& channel) {
   free_tags_.push_back(served.tag);
   LineStream& stream = streams_[piece.stream];
   if (served.access == Access::write) {
-    stream.taken(piece.slot, channel.bus_end, channel.bus_path);
+    stream.taken(piece.slot, end);
   } else {
-    // The interconnect passes data on as it comes: the last of it leaves when it has come, or when all that came before
-    // has been passed on.
-    const Picoseconds unqueued = channel.bus_end + interconnect_.response_latency;
-    const Picoseconds begins = unqueued - line_time_ * piece.lines;
-    fabric_free_ = std::max(fabric_free_, begins) + fabric_line_time_ * piece.lines;
-    const Picoseconds arrival = std::max(unqueued, fabric_free_);
-    check(arrival >= now_, "data arrives after everything that was decided before it");
-    // If the piece was served in parts, its first line may have come long before; the stream learns of it only now.
-    const Picoseconds spread = channel.bus_end - std::min(piece.first_line, channel.bus_end);
-    stream.arrived(piece.slot,
-                   {.first = std::max(arrival - spread, now_),
-                    .last = arrival,
-                    .on_the_way = interconnect_.response_latency,
-                    .queued = arrival - unqueued},
-                   channel.bus_path);
+    stream.arrived(piece.slot, delivery(piece, end));
   }
   look_at(piece.stream);
+}
+
+/// What the piece waited for before its first beat: its bank all the time if that was ready last; else other
+/// data while the bus was busy, and what kept the bus idle after that.
+void MemoryPath::note_wait(const Served& served, Picoseconds gap, InFlight& piece) const {
+  piece.waited = std::max(Picoseconds(), clock_.time(served.data_start) - clock_.time(served.unhindered));
+  piece.held = served.held_by_bank ? piece.waited : std::min(piece.waited, gap);
+  piece.held_by = served.held_by;
+}
+
+Delivery MemoryPath::delivery(const InFlight& piece, Picoseconds end) {
+  // The interconnect passes data on as it comes: the last of it leaves when it has come, or when all that
+  // came before has been passed on.
+  const Picoseconds unqueued = end + interconnect_.response_latency;
+  const Picoseconds begins = unqueued - line_time_ * piece.lines;
+  fabric_free_ = std::max(fabric_free_, begins) + fabric_line_time_ * piece.lines;
+  const Picoseconds arrival = std::max(unqueued, fabric_free_);
+  check(arrival >= now_, "data arrives after everything that was decided before it");
+
+  const Picoseconds queued = arrival - unqueued;
+  const bool fabric_holds = queued > piece.held;  // one owner for each delivery: what held it longest
+
+  // If the piece was served in parts, its first line may have come long before; the stream learns of it only
+  // now.
+  const Picoseconds spread = end - std::min(piece.first_line, end);
+  return {.first = std::max(arrival - spread, now_),
+          .last = arrival,
+          .behind_data = piece.waited - piece.held + (fabric_holds ? Picoseconds() : queued),
+          .held = fabric_holds ? queued : piece.held,
+          .held_by = fabric_holds ? Owner::queue : piece.held_by};
 }
 
 MemoryCounters MemoryPath::counters() const {

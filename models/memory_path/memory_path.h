@@ -8,7 +8,7 @@
 
 #include "configs/spec/device_spec.h"
 #include "configs/units/quantity.h"
-#include "models/critical_path/ownership.h"
+#include "models/accounting/time_account.h"
 #include "models/dram/address_map.h"
 #include "models/dram/channel.h"
 #include "models/stream/line_stream.h"
@@ -33,9 +33,9 @@ struct MemoryCounters {
 };
 [[nodiscard]] MemoryCounters operator-(const MemoryCounters& a, const MemoryCounters& b);
 
-/// Event loop over streams and channels in plain C++. It pulls pieces out of the attached streams, carries them to their
-/// channel and their data back, and keeps the critical path. Time order holds across all streams and channels, so
-/// what a stream may see never depends on how far another has been simulated.
+/// Event loop over streams and channels in plain C++. It pulls pieces out of the attached streams, carries
+/// them to their channel and their data back, and notes what the buses did. Time order holds across all
+/// streams and channels, so what a stream may see never depends on how far another has been simulated.
 class MemoryPath {
  public:
   MemoryPath(const config::DeviceSpec& device, Granularity granularity);
@@ -43,11 +43,12 @@ class MemoryPath {
   /// A stream of this path's granularity; owned by the path.
   LineStream& add_stream(const StreamWindow& window);
 
-  /// Simulates until a stream has used up a segment and every earlier event is done, or nothing is left to do.
-  /// Returns the time up to which everything is known, LineStream::kNever in the latter case.
+  /// Simulates until a stream has used up a segment and every earlier event is done, or nothing is left to
+  /// do. Returns the time up to which everything is known, LineStream::kNever in the latter case.
   Picoseconds run();
 
   [[nodiscard]] MemoryCounters counters() const;
+  [[nodiscard]] const BusTime& bus_time() const { return bus_time_; }
   [[nodiscard]] Bytes granule() const { return map_.granule(); }
   /// Records the commands of `channel` into `log` (not owned; null stops it).
   void log_commands(Channel channel, std::vector<IssuedCommand>* log);
@@ -56,22 +57,24 @@ class MemoryPath {
   struct InFlight {
     std::uint32_t stream = 0;
     std::uint32_t slot = 0;
-    Picoseconds asked;  ///< when the stream asked for its first line
     Owner owner = Owner::other_data;
     std::int64_t lines = 0;
     Picoseconds first_line = LineStream::kNever;  ///< end of its data beats
+    Picoseconds waited{};                         ///< in the controller, before its first beat,
+    Picoseconds held{};                           ///< and of that not behind others' data, but
+    Owner held_by = Owner::queue;
   };
   struct ChannelState {
     ChannelController controller;
-    Picoseconds bus_end{};    ///< of the last data beats,
-    Ownership bus_path{};     ///< and the critical path to there
+    Picoseconds bus_end{};  ///< of the last data beats
   };
 
   void look_at(std::size_t stream);
   void issue(std::size_t stream);
   void step(std::size_t channel);
   void deliver(const Served& served, ChannelState& channel);
-  void extend_bus_path(const Served& served, const InFlight& piece, ChannelState& channel);
+  void note_wait(const Served& served, Picoseconds gap, InFlight& piece) const;
+  [[nodiscard]] Delivery delivery(const InFlight& piece, Picoseconds end);
 
   config::InterconnectSpec interconnect_;
   CommandClock clock_;
@@ -88,9 +91,10 @@ class MemoryPath {
   std::vector<InFlight> in_flight_;
   std::vector<std::uint32_t> free_tags_;
   std::uint64_t busy_ = 0;  ///< bit per stream that is not idle
-  Picoseconds now_;  ///< latest event; refreshes of idle banks are caught up with behind it
+  Picoseconds now_;         ///< latest event; refreshes of idle banks are caught up with behind it
   Picoseconds fabric_free_;
   Picoseconds horizon_ = LineStream::kNever;  ///< end of the earliest finished segment not yet reported
+  BusTime bus_time_;
   Bytes read_;
   Bytes written_;
 };

@@ -14,14 +14,15 @@
 
 namespace kvsim::model {
 
-/// AT target. A segment is accepted at once (END_REQ with the call); its lines are pulled as the initiator's window
-/// allows; BEGIN_RESP says that the initiator has used up the last of them. Backpressure acts line by line in the
-/// window, and through the initiator's limit on segments it has outstanding.
+/// AT target. A segment is accepted at once (END_REQ with the call); its lines are pulled as the initiator's
+/// window allows; BEGIN_RESP says that the initiator has used up the last of them. Backpressure acts line by
+/// line in the window, and through the initiator's limit on segments it has outstanding.
 class MemorySystem : public sc_core::sc_module {
  public:
   tlm_utils::simple_target_socket<MemorySystem> socket{"socket"};
 
-  MemorySystem(const sc_core::sc_module_name& name, const config::DeviceSpec& device, Granularity granularity);
+  MemorySystem(const sc_core::sc_module_name& name, const config::DeviceSpec& device,
+               Granularity granularity);
 
   [[nodiscard]] MemoryPath& path() { return path_; }
 
@@ -31,7 +32,8 @@ class MemorySystem : public sc_core::sc_module {
     std::deque<tlm::tlm_generic_payload*> outstanding;  ///< in the order of their segments
   };
 
-  tlm::tlm_sync_enum transport(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase, sc_core::sc_time& delay);
+  tlm::tlm_sync_enum transport(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
+                               sc_core::sc_time& delay);
   Initiator& initiator_of(LineStream& stream);
   void advance();
   void respond(Initiator& initiator);

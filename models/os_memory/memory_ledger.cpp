@@ -20,7 +20,9 @@ constexpr Bytes kAddressSpace{std::int64_t{1} << 47};
 constexpr Bytes kMost{std::numeric_limits<std::int64_t>::max()};
 
 /// Sizes come from traces: a sum or a rounding that does not fit its type is the largest number instead.
-Bytes add(Bytes a, Bytes b) { return a > kMost - b ? kMost : a + b; }
+Bytes add(Bytes a, Bytes b) {
+  return a > kMost - b ? kMost : a + b;
+}
 
 Bytes whole_pages(Bytes bytes, Bytes page) {
   const std::int64_t pages = bytes.count() / page.count() + (bytes.count() % page.count() != 0);

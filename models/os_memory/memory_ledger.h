@@ -27,9 +27,9 @@ struct OutOfMemory {
   Bytes available;
 };
 
-/// Anonymous memory has to stay; file-mapped memory (weights) is clean page cache that the kernel may drop and read
-/// again. So anonymous memory above what the system leaves is death by the OOM killer, and file-mapped memory above
-/// that is paging.
+/// Anonymous memory has to stay; file-mapped memory (weights) is clean page cache that the kernel may drop
+/// and read again. So anonymous memory above what the system leaves is death by the OOM killer, and
+/// file-mapped memory above that is paging.
 class MemoryLedger {
  public:
   MemoryLedger(const config::OsSpec& os, Bytes installed);
@@ -39,7 +39,9 @@ class MemoryLedger {
   /// Precondition: an allocation starts at `address`.
   void free(trace::Address address);
 
-  [[nodiscard]] Bytes available() const { return available_; }  ///< to the model: installed - firmware - reserve
+  [[nodiscard]] Bytes available() const {
+    return available_;
+  }  ///< to the model: installed - firmware - reserve
   [[nodiscard]] Bytes anonymous() const { return anonymous_; }
   [[nodiscard]] Bytes file_mapped() const { return file_mapped_; }
   [[nodiscard]] Bytes total() const { return anonymous_ + file_mapped_; }

@@ -12,14 +12,19 @@ using trace::Access;
 
 namespace {
 
-std::int64_t line_down(std::int64_t address) { return address & ~(kLineBytes - 1); }
-std::int64_t line_up(std::int64_t address) { return line_down(address + kLineBytes - 1); }
+std::int64_t line_down(std::int64_t address) {
+  return address & ~(kLineBytes - 1);
+}
+std::int64_t line_up(std::int64_t address) {
+  return line_down(address + kLineBytes - 1);
+}
 
-std::size_t ring_size(std::int64_t pieces) { return std::bit_ceil(static_cast<std::size_t>(pieces + 2)); }
+std::size_t ring_size(std::int64_t pieces) {
+  return std::bit_ceil(static_cast<std::size_t>(pieces + 2));
+}
 
 }  // namespace
 
-/// The ring of slots holds the pieces that are ahead of use and as many before them, to which paths still refer.
 LineStream::LineStream(const StreamWindow& window, const Pieces& pieces)
     : window_(window),
       granule_(pieces.granule.count()),
@@ -30,15 +35,14 @@ LineStream::LineStream(const StreamWindow& window, const Pieces& pieces)
       stores_(ring_size(window.stores)) {
   check(window.in_flight >= 1 && window.ahead >= window.in_flight && window.stores >= 1,
         "a window holds at least one line, and ahead covers what is in flight");
-  check(max_lines_ >= 1 && max_lines_ <= window.in_flight && max_lines_ <= window.stores, "a piece fits the window");
+  check(max_lines_ >= 1 && max_lines_ <= window.in_flight && max_lines_ <= window.stores,
+        "a piece fits the window");
 }
 
-void LineStream::begin(Picoseconds now, const Ownership& path) {
+void LineStream::begin(Picoseconds now) {
   check(idle(), "a stream begins idle");
-  begin_path_ = path;
-  used_path_ = &begin_path_;
-  used_until_ = now;
-  last_issue_ = {.time = now, .base = &begin_path_, .owner = Owner::compute, .more = {}};
+  used_until_ = last_issue_ = now;
+  engine_time_ = {};
   ahead_at_ = demand_at_ = issued_;
   lines_at_begin_ = lines_;
   page_ = -1;
@@ -58,7 +62,8 @@ void LineStream::push(const Segment& segment) {
   }
 }
 
-// --- cutting segments into pieces -------------------------------------------------------------------------------
+// --- cutting segments into pieces
+// -------------------------------------------------------------------------------
 
 void LineStream::enter_row() {
   const Segment& s = segments_.front();
@@ -97,10 +102,11 @@ void LineStream::consume_lines(std::int64_t lines) {
   }
 }
 
-// --- when the next piece may go ---------------------------------------------------------------------------------
+// --- when the next piece may go
+// ---------------------------------------------------------------------------------
 
-/// Holds `event` until `lines` lines have arrived. False while that time is not known.
-bool LineStream::hold_for_arrivals(std::int64_t lines, Event& event) {
+/// Puts `time` off until `lines` lines have arrived. False while that time is not known.
+bool LineStream::hold_for_arrivals(std::int64_t lines, Picoseconds& time) {
   if (lines > lines_arrived_) {
     return false;
   }
@@ -116,15 +122,13 @@ bool LineStream::hold_for_arrivals(std::int64_t lines, Event& event) {
     const std::int64_t behind = std::min(arrival(arrival_at_).line_end - lines, waited.lines - 1);
     const Picoseconds early =
         behind == 0 ? Picoseconds() : (waited.arrived - waited.first_arrived) * behind / (waited.lines - 1);
-    if (waited.arrived - early > event.time) {
-      event = {.time = waited.arrived - early, .base = &waited.arrived_path, .owner = waited.owner, .more = -early};
-    }
+    time = std::max(time, waited.arrived - early);
   }
   return true;
 }
 
-/// Holds `event` until `line` has been used. False while that time is not known.
-bool LineStream::hold_for_use(std::uint64_t& pointer, std::int64_t line, Event& event) {
+/// Puts `time` off until `line` has been used. False while that time is not known.
+bool LineStream::hold_for_use(std::uint64_t& pointer, std::int64_t line, Picoseconds& time) {
   if (line <= lines_at_begin_) {
     return true;
   }
@@ -140,25 +144,22 @@ bool LineStream::hold_for_use(std::uint64_t& pointer, std::int64_t line, Event& 
   }
   // The lines of a piece are used one after the other: only those up to `line` count.
   const std::int64_t behind = waited.line_end - line;
-  const Picoseconds at =
-      behind == 0 ? waited.used : waited.first_used + waited.per_line * (waited.lines - 1 - behind);
-  if (at > event.time) {
-    event = {.time = at, .base = &waited.used_path, .owner = Owner::compute, .more = at - waited.used};
-  }
+  time = std::max(
+      time, behind == 0 ? waited.used : waited.first_used + waited.per_line * (waited.lines - 1 - behind));
   return true;
 }
 
-/// Holds `event` for what `line` of the next piece needs: room in the window, and without the prefetcher the core's
-/// reach.
-bool LineStream::hold_read(std::int64_t line, Event& event) {
-  return hold_for_arrivals(line - window_.in_flight, event) &&
-         hold_for_use(ahead_at_, line - window_.ahead, event) &&
+/// Puts `time` off for what `line` of the next piece needs: room in the window, and without the prefetcher
+/// the core's reach.
+bool LineStream::hold_read(std::int64_t line, Picoseconds& time) {
+  return hold_for_arrivals(line - window_.in_flight, time) &&
+         hold_for_use(ahead_at_, line - window_.ahead, time) &&
          (page_lines_ >= window_.training ||
-          hold_for_use(demand_at_, line - segments_.front().demand_lines, event));
+          hold_for_use(demand_at_, line - segments_.front().demand_lines, time));
 }
 
 void LineStream::plan_issue() {
-  issue_ = {};
+  issue_ = kNever;
   if (segments_.empty()) {
     return;
   }
@@ -172,23 +173,23 @@ void LineStream::plan_issue() {
 
 /// The piece ends before a line whose time is not known yet, or is too far from the first's.
 void LineStream::plan_read() {
-  Event event = last_issue_;
-  if (!hold_read(lines_ + 1, event)) {
+  Picoseconds time = last_issue_;
+  if (!hold_read(lines_ + 1, time)) {
     return;
   }
-  first_ = issue_ = event;
+  first_ = issue_ = time;
   for (std::int64_t line = 2; line <= piece_lines_; ++line) {
-    if (!hold_read(lines_ + line, event) || event.time - first_.time > spread_) {
+    if (!hold_read(lines_ + line, time) || time - first_ > spread_) {
       piece_lines_ = line - 1;
       return;
     }
-    issue_ = event;
+    issue_ = time;
   }
 }
 
 /// A store leaves when the work before it is done and the store window has room.
 void LineStream::plan_store() {
-  Event event = last_issue_;
+  Picoseconds time = last_issue_;
   if (segments_.front().posted) {
     if (issued_ - used_ >= slots_.size() / 2) {
       return;
@@ -197,11 +198,10 @@ void LineStream::plan_store() {
     if (used_ != issued_) {
       return;
     }
-    const bool leads = row_ == 0 && row_at_ == line_down(static_cast<std::int64_t>(segments_.front().address));
+    const bool leads =
+        row_ == 0 && row_at_ == line_down(static_cast<std::int64_t>(segments_.front().address));
     const Picoseconds lead_in = leads ? segments_.front().lead_in : Picoseconds();
-    if (used_until_ + lead_in > event.time) {
-      event = {.time = used_until_ + lead_in, .base = used_path_, .owner = Owner::compute, .more = lead_in};
-    }
+    time = std::max(time, used_until_ + lead_in);
   }
   const std::int64_t line = store_lines_ + piece_lines_ - window_.stores;
   while (stores_at_ < stores_issued_ && store(stores_at_).line_end <= line) {
@@ -209,16 +209,14 @@ void LineStream::plan_store() {
     if (waited.taken == kNever) {
       return;
     }
-    if (waited.taken > event.time) {
-      event = {.time = waited.taken, .base = &waited.path, .owner = Owner::compute, .more = {}};
-    }
+    time = std::max(time, waited.taken);
     ++stores_at_;
   }
-  first_ = issue_ = event;
+  first_ = issue_ = time;
 }
 
 Piece LineStream::issue() {
-  check(issue_.time != kNever, "a piece is ready to issue");
+  check(issue_ != kNever, "a piece is ready to issue");
   const Segment& segment = segments_.front();
   const bool write = segment.access == Access::write;
   Piece piece{.address = static_cast<trace::Address>(row_at_),
@@ -226,21 +224,17 @@ Piece LineStream::issue() {
               .access = segment.access,
               .owner = segment.owner,
               .slot = static_cast<std::uint32_t>(issued_ & (slots_.size() - 1)),
-              .first = first_.time};
+              .first = first_};
   const bool leads = row_ == 0 && row_at_ == line_down(static_cast<std::int64_t>(segment.address));
   consume_lines(piece_lines_);
 
-  Ownership path = *first_.base;
-  path.add(first_.owner, first_.more);
   Slot& s = slot(issued_++);
   s.line_end = lines_;
   s.lines = piece.lines;
   s.arrived = s.used = kNever;
   s.per_line = segment.per_line;
   s.lead_in = leads ? segment.lead_in : Picoseconds();
-  s.owner = segment.owner;
   s.ends_segment = row_at_ == row_end_;
-  s.arrived_path = path;
   last_issue_ = issue_;
   if (s.ends_segment) {
     segments_.pop();
@@ -250,8 +244,10 @@ Piece LineStream::issue() {
     }
   }
   if (write) {
-    note_store(piece, path);
-    s.first_arrived = s.arrived = issue_.time;  // the core goes on as soon as the store has left
+    note_store(piece);
+    s.first_arrived = s.arrived = issue_;  // the core goes on as soon as the store has left
+    s.behind_data = kNever / 2;            // what a store waits for is a place behind other stores' data
+    s.held = Picoseconds();
     lines_arrived_ += piece.lines;
     use_arrived();
   }
@@ -259,38 +255,45 @@ Piece LineStream::issue() {
   return piece;
 }
 
-void LineStream::note_store(Piece& piece, const Ownership& path) {
+void LineStream::note_store(Piece& piece) {
   store_lines_ += piece.lines;
-  store(stores_issued_) = {.line_end = store_lines_, .taken = kNever, .path = path};
+  store(stores_issued_) = {.line_end = store_lines_, .taken = kNever};
   piece.slot = kStore | static_cast<std::uint32_t>(stores_issued_ & (stores_.size() - 1));
   ++stores_issued_;
 }
 
-// --- what comes back --------------------------------------------------------------------------------------------
+// --- what comes back
+// --------------------------------------------------------------------------------------------
 
-/// Lines are used in order: the piece is done n lines' work after its first line came or the core was free, or one
-/// line's work after its last line came, whichever is later.
+/// Lines are used in order: the piece is done n lines' work after its first line came or the core was free,
+/// or one line's work after its last line came, whichever is later.
 void LineStream::use(Slot& s) {
   const Picoseconds work = s.per_line * s.lines;
   const Picoseconds free = used_until_ + s.lead_in;
-  const bool first_counts = s.first_arrived + work >= s.arrived + s.per_line;
-  const Picoseconds done = first_counts ? s.first_arrived + work : s.arrived + s.per_line;
+  const Picoseconds ready = std::max(s.first_arrived + work, s.arrived + s.per_line);
   s.first_used = std::max(free, s.first_arrived) + s.per_line;
-  if (done > free + work) {
-    s.used = done;
-    s.used_path = s.arrived_path;
-    s.used_path.add(Owner::compute, first_counts ? work : s.per_line);
-    s.used_path.add(s.owner, first_counts ? s.first_arrived - s.arrived : Picoseconds());
-  } else {
-    s.used = free + work;
-    s.used_path = *used_path_;
-    s.used_path.add(Owner::compute, s.lead_in + work);
+  s.used = std::max(ready, free + work);
+  if (ready > free + work) {
+    account_stall(s, ready - free - work);
   }
   used_until_ = s.used;
-  used_path_ = &s.used_path;
   if (s.ends_segment) {
     finished_.push(used_until_);
   }
+}
+
+/// Had the piece not waited in the memory system, the stall would be shorter by as much; the rest is the way
+/// there and back, which no prefetch hid.
+void LineStream::account_stall(const Slot& s, Picoseconds stall) {
+  const Picoseconds waited = s.held + s.behind_data;
+  const Picoseconds in_memory = std::min(stall, waited);
+  engine_time_.stalls.add(Owner::latency, stall - in_memory);
+  Picoseconds held;
+  if (s.held > Picoseconds()) {
+    held = Picoseconds(static_cast<std::int64_t>(in_memory.as_double() * ratio(s.held, waited)));
+    engine_time_.stalls.add(s.held_by, held);
+  }
+  engine_time_.behind_data += in_memory - held;
 }
 
 void LineStream::use_arrived() {
@@ -300,26 +303,24 @@ void LineStream::use_arrived() {
   }
 }
 
-void LineStream::arrived(std::uint32_t slot_index, const Delivery& delivery, const Ownership& path) {
+void LineStream::arrived(std::uint32_t slot_index, const Delivery& delivery) {
   Slot& s = slots_[slot_index];
   s.first_arrived = delivery.first;
   s.arrived = delivery.last;
-  s.arrived_path = path;
-  s.arrived_path.add(Owner::latency, delivery.on_the_way);
-  s.arrived_path.add(Owner::queue, delivery.queued);
+  s.behind_data = delivery.behind_data;
+  s.held = delivery.held;
+  s.held_by = delivery.held_by;
   lines_arrived_ += s.lines;
   arrival(arrived_++) = {.line_end = lines_arrived_, .slot = slot_index};
   use_arrived();
-  if (issue_.time == kNever) {
+  if (issue_ == kNever) {
     plan_issue();
   }
 }
 
-void LineStream::taken(std::uint32_t slot_index, Picoseconds time, const Ownership& path) {
-  StoreSlot& stored = stores_[slot_index & ~kStore];
-  stored.taken = time;
-  stored.path = path;
-  if (issue_.time == kNever) {
+void LineStream::taken(std::uint32_t slot_index, Picoseconds time) {
+  stores_[slot_index & ~kStore].taken = time;
+  if (issue_ == kNever) {
     plan_issue();
   }
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "configs/units/quantity.h"
-#include "models/critical_path/ownership.h"
+#include "models/accounting/time_account.h"
 #include "models/dram/fifo.h"
 #include "traces/record/record.h"
 
@@ -21,8 +21,8 @@ struct StreamWindow {
   std::int64_t in_flight = 1;  ///< asked for and not yet there
   std::int64_t ahead = 1;      ///< asked for and not yet used
   std::int64_t stores = 1;     ///< written and not yet taken by memory
-  /// A hardware prefetcher starts anew at every page and needs `training` demand misses before it runs ahead; 0 is an
-  /// engine that knows its addresses (DMA).
+  /// A hardware prefetcher starts anew at every page and needs `training` demand misses before it runs ahead;
+  /// 0 is an engine that knows its addresses (DMA).
   std::int64_t training = 0;
   Bytes page{4096};
 };
@@ -36,9 +36,10 @@ struct Segment {
   trace::Access access = trace::Access::read;
   Owner owner = Owner::other_data;  ///< of its data beats
   Picoseconds per_line{};           ///< work on one line
-  std::int64_t demand_lines = 1;    ///< lines that loads reach ahead without the prefetcher, at this much work a line
-  Picoseconds lead_in{};            ///< work on data at hand before the first line
-  bool posted = false;              ///< a write-back: it leaves without waiting for the work before it
+  std::int64_t demand_lines =
+      1;                  ///< lines that loads reach ahead without the prefetcher, at this much work a line
+  Picoseconds lead_in{};  ///< work on data at hand before the first line
+  bool posted = false;    ///< a write-back: it leaves without waiting for the work before it
 };
 
 /// A request to memory: consecutive lines within one row of one channel.
@@ -48,24 +49,27 @@ struct Piece {
   trace::Access access = trace::Access::read;
   Owner owner = Owner::other_data;
   std::uint32_t slot = 0;  ///< the stream's name for it
-  Picoseconds first;       ///< when its first line is asked for; the last is at next_issue(), the others between
+  Picoseconds first;  ///< when its first line is asked for; the last is at next_issue(), the others between
 };
 
 /// What comes back for a piece that was read.
 struct Delivery {
-  Picoseconds first;      ///< its first line arrives,
-  Picoseconds last;       ///< and its last
-  Picoseconds on_the_way; ///< of that, from the end of the data beats to the engine with nothing before it,
-  Picoseconds queued;     ///< and waiting for the interconnect
+  Picoseconds first{};        ///< its first line arrives,
+  Picoseconds last{};         ///< and its last
+  Picoseconds behind_data{};  ///< it waited for others' data beats,
+  Picoseconds held{};         ///< and for something else:
+  Owner held_by = Owner::queue;
 };
 
-/// A line may be asked for while fewer than `in_flight` are on their way and fewer than `ahead` wait to be used; lines
-/// are used in order, each after it arrived and the one before was used. The same rules hold line by line in a piece.
+/// A line may be asked for while fewer than `in_flight` are on their way and fewer than `ahead` wait to be
+/// used; lines are used in order, each after it arrived and the one before was used. The same rules hold line
+/// by line in a piece.
 class LineStream {
  public:
   static constexpr Picoseconds kNever{std::numeric_limits<std::int64_t>::max()};
 
-  /// Pieces stay within blocks of `granule` and hold at most `max_lines` lines, which are asked for within `spread`.
+  /// Pieces stay within blocks of `granule` and hold at most `max_lines` lines, which are asked for within
+  /// `spread`.
   struct Pieces {
     Bytes granule;
     std::int64_t max_lines = 1;
@@ -73,28 +77,26 @@ class LineStream {
   };
   LineStream(const StreamWindow& window, const Pieces& pieces);
 
-  /// Starts at `now` with an empty window; `path` is the critical path that led here. Precondition: idle().
-  void begin(Picoseconds now, const Ownership& path);
+  /// Starts at `now` with an empty window. Precondition: idle().
+  void begin(Picoseconds now);
   void push(const Segment& segment);
 
-  /// When all of the next piece is asked for: kNever while that hangs on a piece in flight or nothing is queued.
-  [[nodiscard]] Picoseconds next_issue() const { return issue_.time; }
+  /// When all of the next piece is asked for: kNever while that hangs on a piece in flight or nothing is
+  /// queued.
+  [[nodiscard]] Picoseconds next_issue() const { return issue_; }
   Piece issue();
-  /// The critical path up to where the first line of the piece in `slot` was asked for, until it arrives.
-  [[nodiscard]] const Ownership& issue_path(std::uint32_t slot) const {
-    return (slot & kStore) != 0 ? stores_[slot & ~kStore].path : slots_[slot].arrived_path;
-  }
-  /// The piece in `slot` arrives; `path` leads to the end of its data beats.
-  void arrived(std::uint32_t slot, const Delivery& delivery, const Ownership& path);
-  /// Memory has taken the store in `slot` at `time`, to where `path` leads.
-  void taken(std::uint32_t slot, Picoseconds time, const Ownership& path);
+  /// The piece in `slot` arrives.
+  void arrived(std::uint32_t slot, const Delivery& delivery);
+  /// Memory has taken the store in `slot` at `time`.
+  void taken(std::uint32_t slot, Picoseconds time);
 
   /// When each segment was used up that nobody has popped yet, in order.
   [[nodiscard]] Fifo<Picoseconds>& finished() { return finished_; }
   [[nodiscard]] const Fifo<Picoseconds>& finished() const { return finished_; }
   [[nodiscard]] bool idle() const { return segments_.empty() && used_ == issued_; }
   [[nodiscard]] Picoseconds used_until() const { return used_until_; }
-  [[nodiscard]] const Ownership& used_path() const { return *used_path_; }
+  /// Where the engine's time since begin() went, besides its work.
+  [[nodiscard]] const EngineTime& engine_time() const { return engine_time_; }
 
  private:
   /// What is known of a piece that was issued.
@@ -107,10 +109,10 @@ class LineStream {
     Picoseconds used = kNever;
     Picoseconds per_line;
     Picoseconds lead_in;
-    Owner owner = Owner::other_data;
+    Picoseconds behind_data;
+    Picoseconds held;
+    Owner held_by = Owner::queue;
     bool ends_segment = false;
-    Ownership arrived_path;  ///< before it arrives: the path to where its first line was asked for
-    Ownership used_path;
   };
   /// Reads arrive in the order in which arrived() is called, which need not be the order of issue.
   struct Arrival {
@@ -120,19 +122,13 @@ class LineStream {
   struct StoreSlot {
     std::int64_t line_end = 0;  ///< lines stored up to and including this piece
     Picoseconds taken = kNever;
-    Ownership path;
-  };
-  /// A time and the critical path that leads to it: `base`, and `more` of one owner.
-  struct Event {
-    Picoseconds time = kNever;
-    const Ownership* base = nullptr;
-    Owner owner = Owner::compute;
-    Picoseconds more;
   };
   static constexpr std::uint32_t kStore = 1u << 31;  ///< marks a piece's slot as a store's
 
   [[nodiscard]] Slot& slot(std::uint64_t sequence) { return slots_[sequence & (slots_.size() - 1)]; }
-  [[nodiscard]] Arrival& arrival(std::uint64_t sequence) { return arrivals_[sequence & (arrivals_.size() - 1)]; }
+  [[nodiscard]] Arrival& arrival(std::uint64_t sequence) {
+    return arrivals_[sequence & (arrivals_.size() - 1)];
+  }
   [[nodiscard]] StoreSlot& store(std::uint64_t sequence) { return stores_[sequence & (stores_.size() - 1)]; }
 
   void enter_row();
@@ -142,12 +138,13 @@ class LineStream {
   void plan_issue();
   void plan_read();
   void plan_store();
-  [[nodiscard]] bool hold_read(std::int64_t line, Event& event);
-  [[nodiscard]] bool hold_for_arrivals(std::int64_t lines, Event& event);
-  [[nodiscard]] bool hold_for_use(std::uint64_t& pointer, std::int64_t line, Event& event);
-  void note_store(Piece& piece, const Ownership& path);
+  [[nodiscard]] bool hold_read(std::int64_t line, Picoseconds& time);
+  [[nodiscard]] bool hold_for_arrivals(std::int64_t lines, Picoseconds& time);
+  [[nodiscard]] bool hold_for_use(std::uint64_t& pointer, std::int64_t line, Picoseconds& time);
+  void note_store(Piece& piece);
   void use_arrived();
   void use(Slot& slot);
+  void account_stall(const Slot& slot, Picoseconds stall);
 
   StreamWindow window_;
   std::int64_t granule_;
@@ -155,9 +152,9 @@ class LineStream {
   Picoseconds spread_;
 
   Fifo<Segment> segments_;
-  std::int64_t row_ = 0;      ///< of the front segment,
-  std::int64_t row_at_ = 0;   ///< its next line,
-  std::int64_t row_end_ = 0;  ///< and the end of its last; equal to row_at_ before the segment has begun
+  std::int64_t row_ = 0;         ///< of the front segment,
+  std::int64_t row_at_ = 0;      ///< its next line,
+  std::int64_t row_end_ = 0;     ///< and the end of its last; equal to row_at_ before the segment has begun
   std::int64_t page_ = -1;       ///< of the reads
   std::int64_t page_lines_ = 0;  ///< lines read since the page began
 
@@ -180,12 +177,11 @@ class LineStream {
   std::int64_t store_lines_ = 0;
 
   std::int64_t piece_lines_ = 0;  ///< of the next piece
-  Event first_;                   ///< its first line can be asked for,
-  Event issue_;                   ///< and its last
-  Event last_issue_;
-  Ownership begin_path_;
+  Picoseconds first_;             ///< its first line can be asked for,
+  Picoseconds issue_ = kNever;    ///< and its last
+  Picoseconds last_issue_;
   Picoseconds used_until_;
-  const Ownership* used_path_ = &begin_path_;
+  EngineTime engine_time_;
   Fifo<Picoseconds> finished_;
 };
 

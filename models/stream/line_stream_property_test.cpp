@@ -72,15 +72,13 @@ std::vector<Segment> random_segments(Random& random, bool writes) {
 struct Finished {
   std::vector<Transfer> transfers;
   Picoseconds end;
-  Ownership path;
+  EngineTime engine;
 };
 
 /// Latencies between 50 and 350 ns, so that lines overtake each other.
 Finished run(const Scenario& scenario, std::uint64_t seed, Picoseconds start = {}) {
   LineStream stream(scenario.window, scenario.pieces);
-  Ownership path;
-  path.add(Owner::barrier, start);
-  stream.begin(start, path);
+  stream.begin(start);
   for (const Segment& segment : scenario.segments) {
     stream.push(segment);
   }
@@ -89,7 +87,7 @@ Finished run(const Scenario& scenario, std::uint64_t seed, Picoseconds start = {
   memory.run();
   EXPECT_TRUE(stream.idle());
   EXPECT_EQ(stream.finished().size(), scenario.segments.size());
-  return {memory.transfers(), stream.used_until(), stream.used_path()};
+  return {memory.transfers(), stream.used_until(), stream.engine_time()};
 }
 
 /// The rules line by line, as the class comment has them, without a window that slides: for reads, one line a
@@ -186,20 +184,31 @@ TEST(LineStreamProperty, EveryLineIsAskedForOnceAndInOrder) {
   }
 }
 
-TEST(LineStreamProperty, PartsAddUpToTheElapsedTime) {
+Picoseconds work_of(const std::vector<Segment>& segments) {
+  Picoseconds work;
+  const auto lines = expected_lines(segments);
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    work += segments[i].lead_in + segments[i].per_line * static_cast<std::int64_t>(lines[i].size());
+  }
+  return work;
+}
+
+TEST(LineStreamProperty, AnEngineWorksOrStallsOrIsBehindData) {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     Random random(seed);
     Scenario scenario{.window = random_window(random), .segments = random_segments(random, true)};
     if (seed % 2 == 1) {
       scenario.pieces = random_pieces(scenario.window, random);
     }
-    const Finished actual = run(scenario, seed, Picoseconds(pick(random, 0, 1'000'000)));
-    ASSERT_EQ(actual.path.total(), actual.end) << seed;
-    if (scenario.pieces.max_lines == 1) {
-      for (int owner = 0; owner < kOwners; ++owner) {
-        ASSERT_GE(actual.path.part(static_cast<Owner>(owner)), Picoseconds()) << seed;
-      }
+    const Picoseconds start(pick(random, 0, 1'000'000));
+    const Finished actual = run(scenario, seed, start);
+    ASSERT_EQ(work_of(scenario.segments) + actual.engine.stalls.total() + actual.engine.behind_data,
+              actual.end - start)
+        << seed;
+    for (int owner = 0; owner < kOwners; ++owner) {
+      ASSERT_GE(actual.engine.stalls.part(static_cast<Owner>(owner)), Picoseconds()) << seed;
     }
+    ASSERT_GE(actual.engine.behind_data, Picoseconds()) << seed;
   }
 }
 
@@ -244,7 +253,8 @@ TEST(LineStreamProperty, EqualRunsAreEqual) {
   const Finished first = run(scenario, 9);
   const Finished second = run(scenario, 9);
   EXPECT_EQ(first.end, second.end);
-  EXPECT_EQ(first.path, second.path);
+  EXPECT_EQ(first.engine.stalls, second.engine.stalls);
+  EXPECT_EQ(first.engine.behind_data, second.engine.behind_data);
 }
 
 }  // namespace

@@ -37,14 +37,13 @@ Bytes lines(std::int64_t count) {
 Picoseconds time_of(const StreamWindow& window, const std::vector<Segment>& segments,
                     std::int64_t max_lines = 1) {
   LineStream stream(window, pieces(max_lines));
-  stream.begin(Picoseconds(), {});
+  stream.begin(Picoseconds());
   for (const Segment& segment : segments) {
     stream.push(segment);
   }
   FakeMemory memory(stream, constant);
   memory.run();
   EXPECT_TRUE(stream.idle());
-  EXPECT_EQ(stream.used_path().total(), stream.used_until());
   return stream.used_until();
 }
 
@@ -73,15 +72,16 @@ TEST(LineStream, KeepsThePaceOfItsWork) {
   }
 }
 
-TEST(LineStream, ComputeBoundTimeBelongsToCompute) {
+TEST(LineStream, ComputeBoundWorkStallsForItsFirstLineOnly) {
   LineStream stream({.in_flight = 16, .ahead = 32, .stores = 16}, pieces());
-  stream.begin(Picoseconds(), {});
+  stream.begin(Picoseconds());
   Segment segment = run_of(0, lines(1000));
   segment.per_line = 20_ns;
   stream.push(segment);
   FakeMemory(stream, constant).run();
-  EXPECT_EQ(stream.used_path().part(Owner::compute), 1000 * segment.per_line);
-  EXPECT_EQ(stream.used_path().part(Owner::latency) + stream.used_path().part(Owner::other_data), kLatency);
+  EXPECT_EQ(stream.engine_time().stalls.part(Owner::latency), kLatency);
+  EXPECT_EQ(stream.engine_time().stalls.total(), kLatency);
+  EXPECT_EQ(stream.engine_time().behind_data, Picoseconds());
 }
 
 // Lines run at most `ahead` before the one in use: that many come a latency and a line's work after another.
@@ -112,7 +112,7 @@ TEST(LineStream, AnEngineThatKnowsItsAddressesDoesNotStopAtPages) {
 
 TEST(LineStream, StoresLeaveAsMemoryTakesThem) {
   LineStream stream({.stores = 4}, pieces());
-  stream.begin(Picoseconds(), {});
+  stream.begin(Picoseconds());
   stream.push(run_of(0, lines(200), Access::write));
   FakeMemory memory(stream, constant);
   memory.run();
@@ -125,7 +125,7 @@ TEST(LineStream, StoresLeaveAsMemoryTakesThem) {
 
 TEST(LineStream, AStoreWaitsForTheWorkBeforeIt) {
   LineStream stream({.in_flight = 4, .ahead = 8, .stores = 4}, pieces());
-  stream.begin(Picoseconds(), {});
+  stream.begin(Picoseconds());
   Segment read = run_of(0, lines(4));
   read.per_line = 10_ns;
   Segment write = run_of(1 << 20, lines(1), Access::write);
@@ -139,7 +139,7 @@ TEST(LineStream, AStoreWaitsForTheWorkBeforeIt) {
 
 TEST(LineStream, APostedWriteLeavesAtOnce) {
   LineStream stream({.in_flight = 4, .ahead = 8, .stores = 4}, pieces());
-  stream.begin(Picoseconds(), {});
+  stream.begin(Picoseconds());
   Segment write = run_of(1 << 20, lines(1), Access::write);
   write.posted = true;
   stream.push(run_of(0, lines(4)));
@@ -176,7 +176,7 @@ TEST(LineStream, WorkOnDataAtHandComesBeforeTheFirstLine) {
 
 TEST(LineStream, EachSegmentsEndIsTold) {
   LineStream stream({.in_flight = 2, .ahead = 2}, pieces());
-  stream.begin(1_us, {});
+  stream.begin(1_us);
   stream.push(run_of(0, lines(2)));
   stream.push(run_of(128, lines(2)));
   FakeMemory(stream, constant).run();
@@ -189,20 +189,18 @@ TEST(LineStream, EachSegmentsEndIsTold) {
 TEST(LineStream, BeginsAgainWithAnEmptyWindow) {
   LineStream stream({.in_flight = 2, .ahead = 2}, pieces());
   for (const Picoseconds start : {0_us, 5_us, 9_us}) {
-    Ownership path;
-    path.add(Owner::barrier, start);
-    stream.begin(start, path);
+    stream.begin(start);
     stream.push(run_of(0, lines(20)));
     FakeMemory(stream, constant).run();
     EXPECT_EQ(stream.used_until(), start + 10 * kLatency);
-    EXPECT_EQ(stream.used_path().total(), stream.used_until());
+    EXPECT_EQ(stream.engine_time().stalls.total(), 10 * kLatency);
   }
 }
 
 /// Lines that a segment asks for, with pieces of up to `max_lines` lines.
 std::vector<trace::Address> asked(const Segment& segment, std::int64_t max_lines = 1) {
   LineStream stream({.in_flight = 64, .ahead = 64, .stores = 64}, pieces(max_lines));
-  stream.begin(Picoseconds(), {});
+  stream.begin(Picoseconds());
   stream.push(segment);
   FakeMemory memory(stream, constant);
   memory.run();
@@ -233,7 +231,7 @@ TEST(LineStream, ALineThatTwoRowsShareIsAskedForOnce) {
 
 TEST(LineStream, PiecesStayWithinTheirGranule) {
   LineStream stream({.in_flight = 64, .ahead = 64, .stores = 64}, pieces(8, 256_B));
-  stream.begin(Picoseconds(), {});
+  stream.begin(Picoseconds());
   stream.push(run_of(64, lines(9)));
   FakeMemory memory(stream, constant);
   memory.run();

@@ -26,10 +26,7 @@ void FakeMemory::issue() {
   const Picoseconds asked = stream_.next_issue();
   const Piece piece = stream_.issue();
   const Picoseconds latency = latency_(piece);
-  const Picoseconds on_the_way = latency / 2;
-  Ownership path = stream_.issue_path(piece.slot);
-  path.add(piece.owner, asked + latency - on_the_way - piece.first);
-  outstanding_.push_back({piece, {piece.first + latency, asked + latency, on_the_way, {}}, path});
+  outstanding_.push_back({piece, {.first = piece.first + latency, .last = asked + latency}});
   transfers_.push_back({piece, asked, asked + latency});
 }
 
@@ -37,12 +34,10 @@ void FakeMemory::deliver(std::size_t index) {
   const Outstanding done = outstanding_[index];
   outstanding_.erase(outstanding_.begin() + static_cast<std::ptrdiff_t>(index));
   if (done.piece.access == trace::Access::read) {
-    stream_.arrived(done.piece.slot, done.back, done.path);
-    return;
+    stream_.arrived(done.piece.slot, done.back);
+  } else {
+    stream_.taken(done.piece.slot, done.back.last);
   }
-  Ownership path = done.path;
-  path.add(Owner::latency, done.back.on_the_way);
-  stream_.taken(done.piece.slot, done.back.last, path);
 }
 
 Segment run_of(trace::Address address, Bytes bytes, trace::Access access) {

@@ -31,7 +31,6 @@ class FakeMemory {
   struct Outstanding {
     Piece piece;
     Delivery back;
-    Ownership path;  ///< to the end of the data
   };
 
   void issue();

@@ -24,8 +24,8 @@ class Soc : public sc_core::sc_module {
 
   /// Runs one operator on the cores; call from the program. Returns how long it took.
   Picoseconds run(const std::vector<ThreadWork>& threads);
-  /// The critical path through all operators so far.
-  [[nodiscard]] const Ownership& path() const { return path_; }
+  /// Where the time of all operators so far went.
+  [[nodiscard]] const TimeAccount& account() const { return account_; }
   [[nodiscard]] MemoryCounters counters() { return memory_.path().counters(); }
   [[nodiscard]] const std::vector<std::unique_ptr<ProtocolChecker>>& checkers() const { return checkers_; }
   /// Rules of the protocol that some connection has broken.
@@ -36,7 +36,7 @@ class Soc : public sc_core::sc_module {
   Interconnect fabric_;
   Cpu cpu_;
   std::vector<std::unique_ptr<ProtocolChecker>> checkers_;  ///< one per core, then memory's
-  Ownership path_;
+  TimeAccount account_;
 };
 
 /// Runs each program as a SystemC thread, all from time 0 to their end. Once per process.

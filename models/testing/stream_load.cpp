@@ -18,7 +18,7 @@ auto numbers(const MemoryCounters& c) {
 }  // namespace
 
 bool LoadResult::operator==(const LoadResult& other) const {
-  return elapsed == other.elapsed && path == other.path && ends == other.ends && paths == other.paths &&
+  return elapsed == other.elapsed && account == other.account && ends == other.ends &&
          numbers(counters) == numbers(other.counters) && numbers(drained) == numbers(other.drained);
 }
 
@@ -34,7 +34,7 @@ LoadResult run_loads(const config::DeviceSpec& device, Granularity granularity,
   std::vector<LineStream*> streams;
   for (const StreamLoad& load : loads) {
     LineStream& stream = path.add_stream(load.window);
-    stream.begin(Picoseconds(), {});
+    stream.begin(Picoseconds());
     for (const Segment& segment : load.segments) {
       stream.push(segment);
     }
@@ -51,14 +51,14 @@ LoadResult run_loads(const config::DeviceSpec& device, Granularity granularity,
   for (const LineStream* stream : streams) {
     check(stream->idle(), "every stream is done");
     result.ends.push_back(stream->used_until());
-    result.paths.push_back(stream->used_path());
   }
   const auto last = std::max_element(result.ends.begin(), result.ends.end());
   result.elapsed = *last;
-  result.path = result.paths[static_cast<std::size_t>(last - result.ends.begin())];
+  result.account = settle(result.elapsed, path.bus_time(),
+                          streams[static_cast<std::size_t>(last - result.ends.begin())]->engine_time());
   result.counters = path.counters();
   LineStream& later = *streams.front();
-  later.begin(result.elapsed + Picoseconds(1'000'000'000), {});
+  later.begin(result.elapsed + Picoseconds(1'000'000'000));
   later.push(run_of(0, Bytes(kLineBytes)));
   path.run();
   result.drained = path.counters();

@@ -17,9 +17,8 @@ struct StreamLoad {
 
 struct LoadResult {
   Picoseconds elapsed;            ///< until the last stream was done,
-  Ownership path;                 ///< and its critical path
+  TimeAccount account;            ///< and where that time went
   std::vector<Picoseconds> ends;  ///< by stream
-  std::vector<Ownership> paths;   ///< by stream
   MemoryCounters counters;        ///< when it was done,
   MemoryCounters drained;         ///< and after one line more, read when all writes had been taken
 

@@ -24,6 +24,8 @@ tlm::tlm_generic_payload& PayloadPool::take(const Segment& segment, LineStream& 
   return payload;
 }
 
-void PayloadPool::free(tlm::tlm_generic_payload* payload) { free_.push_back(payload); }
+void PayloadPool::free(tlm::tlm_generic_payload* payload) {
+  free_.push_back(payload);
+}
 
 }  // namespace kvsim::model

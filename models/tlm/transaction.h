@@ -13,8 +13,8 @@
 
 namespace kvsim::model {
 
-/// Says what a payload is in the models' own terms. The payload's address, length and command describe the same bytes
-/// for whoever looks from outside.
+/// Says what a payload is in the models' own terms. The payload's address, length and command describe the
+/// same bytes for whoever looks from outside.
 class SegmentExtension : public tlm::tlm_extension<SegmentExtension> {
  public:
   Segment segment;
@@ -42,7 +42,9 @@ class PayloadPool : public tlm::tlm_mm_interface {
   return *payload.get_extension<SegmentExtension>();
 }
 
-[[nodiscard]] inline Picoseconds now() { return Picoseconds(static_cast<std::int64_t>(sc_core::sc_time_stamp().value())); }
+[[nodiscard]] inline Picoseconds now() {
+  return Picoseconds(static_cast<std::int64_t>(sc_core::sc_time_stamp().value()));
+}
 [[nodiscard]] inline sc_core::sc_time to_sc_time(Picoseconds time) {
   return sc_core::sc_time::from_value(static_cast<sc_dt::uint64>(time.count()));
 }

@@ -30,7 +30,8 @@ int run_validate(const Command& self, const std::vector<std::string>& arguments)
   for (const std::string& file : files) {
     try {
       const config::Scenario scenario = config::load_scenario(file);
-      write_stdout(fmt::format("{}: ok ({} on {})\n", file, scenario.spec.model.name, scenario.spec.device.name));
+      write_stdout(
+          fmt::format("{}: ok ({} on {})\n", file, scenario.spec.model.name, scenario.spec.device.name));
     } catch (const UserError& error) {
       mistakes += fmt::format("{}{}", mistakes.empty() ? "" : "\n", error.what());
     }

@@ -17,7 +17,8 @@ namespace kvsim::sim {
 namespace {
 
 constexpr std::array kCommands = {
-    Command{"run", "SCENARIO [options]", "Simulates a scenario: does it fit, how fast is each token, and why.",
+    Command{"run", "SCENARIO [options]",
+            "Simulates a scenario: does it fit, how fast is each token, and why.",
             "  kvsim run scenarios/rk3588_llama8b.yaml\n"
             "  kvsim run scenarios/rk3588_llama8b.yaml --set engine.weights=Q8_0 --set workload.prompt=2048\n"
             "  kvsim run scenarios/rk3588_llama8b.yaml --format json --record llama8b.kvt",
@@ -28,7 +29,8 @@ constexpr std::array kCommands = {
             run_replay},
     Command{"validate", "FILE...", "Reads scenario files and tells all mistakes in them.",
             "  kvsim validate scenarios/*.yaml", run_validate},
-    Command{"explain", "[KEY]", "Explains a configuration key, a group of keys, or a catalogue entry with its sources.",
+    Command{"explain", "[KEY]",
+            "Explains a configuration key, a group of keys, or a catalogue entry with its sources.",
             "  kvsim explain engine.ubatch\n"
             "  kvsim explain devices/rk3588\n"
             "  kvsim explain --json-schema > scenario.schema.json",
@@ -48,8 +50,9 @@ std::string help() {
   for (const Command& command : kCommands) {
     text += fmt::format("{}\n", command.examples.substr(0, command.examples.find('\n')));
   }
-  text += "\nExit codes: 0 ran (also when the verdict is out of memory), 2 wrong input, 3 internal fault, "
-          "130 interrupted\n";
+  text +=
+      "\nExit codes: 0 ran (also when the verdict is out of memory), 2 wrong input, 3 internal fault, "
+      "130 interrupted\n";
   return text;
 }
 
@@ -78,7 +81,9 @@ int dispatch(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-std::span<const Command> commands() { return kCommands; }
+std::span<const Command> commands() {
+  return kCommands;
+}
 
 int run_command_line(const std::vector<std::string>& arguments) {
   try {
@@ -90,12 +95,15 @@ int run_command_line(const std::vector<std::string>& arguments) {
     write_stderr("kvsim: interrupted; nothing was written\n");
     return 130;
   } catch (const std::bad_alloc&) {
-    write_stderr("kvsim: this machine has too little memory for the simulation; use a smaller model or fewer tokens\n");
+    write_stderr(
+        "kvsim: this machine has too little memory for the simulation; use a smaller model or fewer "
+        "tokens\n");
     return 2;
   } catch (const std::exception& error) {
-    write_stderr(fmt::format("kvsim: internal fault: {}\nThis is a bug in kvsim; please report it with the command and "
-                             "its files.\n",
-                             error.what()));
+    write_stderr(fmt::format(
+        "kvsim: internal fault: {}\nThis is a bug in kvsim; please report it with the command and "
+        "its files.\n",
+        error.what()));
     return 3;
   }
 }

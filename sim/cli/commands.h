@@ -13,14 +13,15 @@ struct Command {
   std::string_view name;
   std::string_view arguments;  ///< for the usage line
   std::string_view summary;
-  std::string_view examples;   ///< one a line
+  std::string_view examples;  ///< one a line
   int (*run)(const Command& self, const std::vector<std::string>& arguments);
 };
 
 /// All commands, in the order of the help.
 [[nodiscard]] std::span<const Command> commands();
 
-/// Runs `kvsim ARGUMENTS...`. Returns the exit code: 0 ran, 2 the user's input is wrong, 3 a bug, 130 interrupted.
+/// Runs `kvsim ARGUMENTS...`. Returns the exit code: 0 ran, 2 the user's input is wrong, 3 a bug, 130
+/// interrupted.
 int run_command_line(const std::vector<std::string>& arguments);
 
 int run_run(const Command& self, const std::vector<std::string>& arguments);

@@ -4,4 +4,6 @@
 
 #include "sim/cli/commands.h"
 
-int main(int argc, char** argv) { return kvsim::sim::run_command_line({argv + 1, argv + argc}); }
+int main(int argc, char** argv) {
+  return kvsim::sim::run_command_line({argv + 1, argv + argc});
+}

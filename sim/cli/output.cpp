@@ -4,9 +4,9 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <unistd.h>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "configs/error/error.h"
 
@@ -29,7 +29,9 @@ void write_stdout(std::string_view text) {
   }
 }
 
-void write_stderr(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+void write_stderr(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
 
 ProgressBar::ProgressBar()
     : terminal_(isatty(STDERR_FILENO) != 0), start_(std::chrono::steady_clock::now()), last_(start_) {}
@@ -48,7 +50,8 @@ void ProgressBar::show(double done) {
   last_ = now;
   shown_ = true;
   const int full = static_cast<int>(done * kWidth);
-  write_stderr(fmt::format("\r[{:<{}}] {:3.0f} %", std::string(static_cast<std::size_t>(full), '#'), kWidth, 100 * done));
+  write_stderr(fmt::format("\r[{:<{}}] {:3.0f} %", std::string(static_cast<std::size_t>(full), '#'), kWidth,
+                           100 * done));
 }
 
 const std::atomic<bool>& interrupt_flag() {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "configs/error/error.h"
 #include "configs/spec/resolve.h"
@@ -17,8 +18,6 @@
 #include "traces/codec/writer.h"
 #include "traces/record/sinks.h"
 #include "traces/workload/workload.h"
-
-#include <nlohmann/json.hpp>
 
 namespace kvsim::sim {
 
@@ -60,7 +59,8 @@ config::Overrides overrides_of(const Options& options) {
 }
 
 void add_common(Options& options) {
-  options.add()("set", po::value<Texts>()->composing(), "PATH=VALUE: change a key of the scenario; may be repeated")(
+  options.add()("set", po::value<Texts>()->composing(),
+                "PATH=VALUE: change a key of the scenario; may be repeated")(
       "fidelity", po::value<std::string>(), "exact, train or auto: how much is simulated (run.fidelity)")(
       "format", po::value<std::string>()->default_value("text"), "text, json or csv");
   options.positional("arguments");
@@ -78,11 +78,13 @@ int simulate(config::Scenario scenario, trace::AccessSource& source, Writer writ
                                                      .inputs = scenario.inputs});
     tee.emplace(source, *trace_writer);
   }
-  Report report{.spec = std::move(scenario.spec), .inputs = std::move(scenario.inputs), .record = {}, .summary = {}};
+  Report report{
+      .spec = std::move(scenario.spec), .inputs = std::move(scenario.inputs), .record = {}, .summary = {}};
   {
     ProgressBar bar;
-    report.record = run_stream(report.spec, tee ? static_cast<trace::AccessSource&>(*tee) : source,
-                               {.progress = [&bar](double done) { bar.show(done); }, .stop = &interrupt_flag()});
+    report.record =
+        run_stream(report.spec, tee ? static_cast<trace::AccessSource&>(*tee) : source,
+                   {.progress = [&bar](double done) { bar.show(done); }, .stop = &interrupt_flag()});
   }
   report.summary = summarise(report.spec, report.record);
   if (trace_writer) {
@@ -102,7 +104,8 @@ int run_run(const Command& self, const std::vector<std::string>& arguments) {
     return 0;
   }
   const Writer writer = writer_of(options.text("format"));
-  config::Scenario scenario = config::load_scenario(only_argument(options, "scenario file"), overrides_of(options));
+  config::Scenario scenario =
+      config::load_scenario(only_argument(options, "scenario file"), overrides_of(options));
   trace::LlmWorkload workload(trace::llm_run(scenario.spec));
   const auto record = options.has("record") ? std::optional(options.text("record")) : std::nullopt;
   return simulate(std::move(scenario), workload, writer, record);

@@ -31,8 +31,12 @@ std::string human(Picoseconds time) {
   return unit == 0 ? fmt::format("{} ps", time.count()) : fmt::format("{:.4g} {}", value, kUnits[unit]);
 }
 
-std::string human(BytesPerSecond rate) { return fmt::format("{:.2f} GB/s", rate.count() / 1e9); }
+std::string human(BytesPerSecond rate) {
+  return fmt::format("{:.2f} GB/s", rate.count() / 1e9);
+}
 
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+std::string percent(double share) {
+  return fmt::format("{:.1f} %", 100 * share);
+}
 
 }  // namespace kvsim::sim

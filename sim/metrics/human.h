@@ -8,9 +8,9 @@
 
 namespace kvsim::sim {
 
-[[nodiscard]] std::string human(Bytes bytes);           ///< "4.58 GiB"
-[[nodiscard]] std::string human(Picoseconds time);      ///< "243.1 ms"
-[[nodiscard]] std::string human(BytesPerSecond rate);   ///< "33.79 GB/s"
-[[nodiscard]] std::string percent(double share);        ///< "12.3 %"
+[[nodiscard]] std::string human(Bytes bytes);          ///< "4.58 GiB"
+[[nodiscard]] std::string human(Picoseconds time);     ///< "243.1 ms"
+[[nodiscard]] std::string human(BytesPerSecond rate);  ///< "33.79 GB/s"
+[[nodiscard]] std::string percent(double share);       ///< "12.3 %"
 
 }  // namespace kvsim::sim

@@ -67,7 +67,8 @@ std::vector<DepthSpeed> speeds_of(const RunRecord& record) {
       speeds.push_back({.depth = step.mark.depth, .tokens_per_second = 1 / seconds(time_of(step))});
     }
   }
-  std::sort(speeds.begin(), speeds.end(), [](const DepthSpeed& a, const DepthSpeed& b) { return a.depth < b.depth; });
+  std::sort(speeds.begin(), speeds.end(),
+            [](const DepthSpeed& a, const DepthSpeed& b) { return a.depth < b.depth; });
   return speeds;
 }
 
@@ -93,7 +94,8 @@ std::vector<BreakdownPart> breakdown_of(const Measurement& sum) {
   static_assert(std::size(kNames) == model::kOwners);
   std::vector<BreakdownPart> parts;
   for (const Name& name : kNames) {
-    parts.push_back({.part = name.part, .text = name.text, .share = sum.part(name.owner) / sum.picoseconds()});
+    parts.push_back(
+        {.part = name.part, .text = name.text, .share = sum.part(name.owner) / sum.picoseconds()});
   }
   return parts;
 }
@@ -147,14 +149,17 @@ Speed speed_of(const config::RunSpec& spec, const RunRecord& record) {
 
 }  // namespace
 
-Picoseconds time_of(const StepResult& step) { return Picoseconds(std::llround(step.total.picoseconds())); }
+Picoseconds time_of(const StepResult& step) {
+  return Picoseconds(std::llround(step.total.picoseconds()));
+}
 
 std::int64_t max_context(const config::RunSpec& spec) {
   const trace::LlmRun run = trace::llm_run(spec);
   const auto fits = [&](std::int64_t tokens) {
     model::MemoryLedger ledger(spec.device.os, dram_capacity(spec.device));
     for (const trace::Allocation& a : trace::allocations(run, tokens)) {
-      if (ledger.allocate({.address = 0, .bytes = a.bytes, .kind = a.kind, .backing = a.backing, .name = a.name})) {
+      if (ledger.allocate(
+              {.address = 0, .bytes = a.bytes, .kind = a.kind, .backing = a.backing, .name = a.name})) {
         return false;
       }
     }
@@ -180,11 +185,11 @@ Summary summarise(const config::RunSpec& spec, const RunRecord& record) {
                        .message = record.broken->message};
     return summary;
   }
-  summary.verdict = {.fits = true,
-                     .limit = "",
-                     .token = std::nullopt,
-                     .message = fmt::format("fits: {} of {} in use at most", human(record.peak),
-                                            human(record.available))};
+  summary.verdict = {
+      .fits = true,
+      .limit = "",
+      .token = std::nullopt,
+      .message = fmt::format("fits: {} of {} in use at most", human(record.peak), human(record.available))};
   summary.speed = speed_of(spec, record);
   return summary;
 }

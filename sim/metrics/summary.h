@@ -42,11 +42,11 @@ struct Speed {
   double prefill_tokens_per_second = 0;
   std::optional<Percentiles> inter_token;  ///< none if nothing was generated
   std::vector<DepthSpeed> decode;
-  std::vector<BreakdownPart> breakdown;  ///< of the mean decode token, adding up to 1
-  BytesPerSecond read, written;          ///< mean over decode
+  std::vector<BreakdownPart> breakdown;                ///< of the mean decode token, adding up to 1
+  BytesPerSecond read, written;                        ///< mean over decode
   double row_hit = 0, row_miss = 0, row_conflict = 0;  ///< shares of DRAM column commands
-  Bytes bytes_per_token;                 ///< weights and KV of the mean decode token
-  double roofline_tokens_per_second = 0; ///< peak bandwidth / bytes_per_token
+  Bytes bytes_per_token;                               ///< weights and KV of the mean decode token
+  double roofline_tokens_per_second = 0;               ///< peak bandwidth / bytes_per_token
   double mean_tokens_per_second = 0;
   double simulated_share = 0;
   double relative_ci = 0;  ///< half-width of the 95 % interval of the whole run's time, over that time
@@ -61,8 +61,8 @@ struct Summary {
 
 [[nodiscard]] Summary summarise(const config::RunSpec& spec, const RunRecord& record);
 
-/// Largest context, in tokens, whose allocations fit the device as the verdict asks; 0 if none does. At most what the
-/// model was trained for.
+/// Largest context, in tokens, whose allocations fit the device as the verdict asks; 0 if none does. At most
+/// what the model was trained for.
 [[nodiscard]] std::int64_t max_context(const config::RunSpec& spec);
 
 /// Time of a step, in whole picoseconds.

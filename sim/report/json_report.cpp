@@ -102,10 +102,11 @@ std::string json_report(const Report& report) {
   const Summary& s = report.summary;
   ordered_json json;
   json["schema"] = kSchema;
-  json["verdict"] = {{"fits", s.verdict.fits},
-                     {"limit", s.verdict.limit.empty() ? ordered_json(nullptr) : ordered_json(s.verdict.limit)},
-                     {"token", or_null(s.verdict.token)},
-                     {"message", s.verdict.message}};
+  json["verdict"] = {
+      {"fits", s.verdict.fits},
+      {"limit", s.verdict.limit.empty() ? ordered_json(nullptr) : ordered_json(s.verdict.limit)},
+      {"token", or_null(s.verdict.token)},
+      {"message", s.verdict.message}};
   json["latency"] = s.speed ? latency(*s.speed) : ordered_json(nullptr);
   json["throughput"] = s.speed ? throughput(*s.speed) : ordered_json(nullptr);
   json["breakdown"] = s.speed ? breakdown(*s.speed) : ordered_json::array();
@@ -121,9 +122,10 @@ std::string json_report(const Report& report) {
                         {"tokens_per_s", s.speed->roofline_tokens_per_second}};
   }
   json["memory"] = memory(report);
-  json["fidelity"] = {{"mode", fidelity_name(report.spec.run.fidelity)},
-                      {"simulated_share", s.speed ? ordered_json(s.speed->simulated_share) : ordered_json(nullptr)},
-                      {"relative_ci", s.speed ? ordered_json(s.speed->relative_ci) : ordered_json(nullptr)}};
+  json["fidelity"] = {
+      {"mode", fidelity_name(report.spec.run.fidelity)},
+      {"simulated_share", s.speed ? ordered_json(s.speed->simulated_share) : ordered_json(nullptr)},
+      {"relative_ci", s.speed ? ordered_json(s.speed->relative_ci) : ordered_json(nullptr)}};
   json["provenance"] = provenance(report);
   return json.dump(2) + "\n";
 }

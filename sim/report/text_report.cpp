@@ -33,13 +33,15 @@ void latency(Out out, const Speed& speed) {
   for (const DepthSpeed& at : speed.decode) {
     fmt::format_to(out, "Decode at depth {:>6}   {:>6.2f} tokens/s\n", at.depth, at.tokens_per_second);
   }
-  fmt::format_to(out, "Roofline               {:>6.2f} tokens/s   ({} of weights and KV per token at peak bandwidth; "
-                      "simulated: {:.2f})\n\n",
-                 speed.roofline_tokens_per_second, human(speed.bytes_per_token), speed.mean_tokens_per_second);
+  fmt::format_to(
+      out,
+      "Roofline               {:>6.2f} tokens/s   ({} of weights and KV per token at peak bandwidth; "
+      "simulated: {:.2f})\n\n",
+      speed.roofline_tokens_per_second, human(speed.bytes_per_token), speed.mean_tokens_per_second);
 }
 
 void breakdown(Out out, const Speed& speed) {
-  fmt::format_to(out, "Where a decode token's time goes (critical path)\n");
+  fmt::format_to(out, "Where a decode token's time goes\n");
   for (const BreakdownPart& part : speed.breakdown) {
     fmt::format_to(out, "  {:<32} {:>8}\n", part.text, percent(part.share));
   }
@@ -64,12 +66,14 @@ void memory(Out out, const Report& report) {
   fmt::format_to(out, "  {:<32} {:>12}\n", "= left for the model", human(report.record.available));
   for (const model::LedgerItem& item : report.record.items) {
     const bool mapped = item.backing == trace::Backing::file_mapped;
-    fmt::format_to(out, "  {:<32} {:>12}{}\n", item.name, human(item.bytes), mapped ? "   (file-mapped)" : "");
+    fmt::format_to(out, "  {:<32} {:>12}{}\n", item.name, human(item.bytes),
+                   mapped ? "   (file-mapped)" : "");
   }
   fmt::format_to(out, "  {:<32} {:>12}   (peak {})\n", "in use", human(report.record.total),
                  human(report.record.peak));
-  fmt::format_to(out, "Largest context        {} tokens{}\n\n", report.summary.max_context_tokens,
-                 report.summary.max_context_tokens == report.spec.model.context ? " (the model's own limit)" : "");
+  fmt::format_to(
+      out, "Largest context        {} tokens{}\n\n", report.summary.max_context_tokens,
+      report.summary.max_context_tokens == report.spec.model.context ? " (the model's own limit)" : "");
 }
 
 void fidelity(Out out, const Report& report) {
@@ -82,9 +86,11 @@ void fidelity(Out out, const Report& report) {
       fmt::format_to(out, "Fidelity               train: every row train was scheduled\n");
       break;
     case config::Fidelity::automatic:
-      fmt::format_to(out, "Fidelity               auto: {} of the time simulated, the rest reused from like operators and "
-                          "interpolated over depth; +-{} at 95 % confidence\n",
-                     percent(speed.simulated_share), percent(speed.relative_ci));
+      fmt::format_to(
+          out,
+          "Fidelity               auto: {} of the time simulated, the rest reused from like operators and "
+          "interpolated over depth; +-{} at 95 % confidence\n",
+          percent(speed.simulated_share), percent(speed.relative_ci));
       break;
   }
 }

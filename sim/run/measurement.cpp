@@ -5,7 +5,7 @@
 
 namespace kvsim::sim {
 
-Measurement::Measurement(const model::Ownership& path, const model::MemoryCounters& memory) {
+Measurement::Measurement(const model::TimeAccount& path, const model::MemoryCounters& memory) {
   values_[kTime] = path.total().as_double();
   for (std::size_t i = 0; i < model::kOwners; ++i) {
     values_[kParts + i] = path.part(static_cast<model::Owner>(i)).as_double();

@@ -6,19 +6,22 @@
 #include <cstddef>
 
 #include "configs/units/quantity.h"
-#include "models/critical_path/ownership.h"
+#include "models/accounting/time_account.h"
 #include "models/memory_path/memory_path.h"
 
 namespace kvsim::sim {
 
-/// Time in picoseconds, its owners, and what DRAM did. Sums of whole picoseconds are exact in a double up to two hours.
+/// Time in picoseconds, its owners, and what DRAM did. Sums of whole picoseconds are exact in a double up to
+/// two hours.
 class Measurement {
  public:
   Measurement() = default;
-  Measurement(const model::Ownership& path, const model::MemoryCounters& memory);
+  Measurement(const model::TimeAccount& path, const model::MemoryCounters& memory);
 
   [[nodiscard]] double picoseconds() const { return values_[kTime]; }
-  [[nodiscard]] double part(model::Owner owner) const { return values_[kParts + static_cast<std::size_t>(owner)]; }
+  [[nodiscard]] double part(model::Owner owner) const {
+    return values_[kParts + static_cast<std::size_t>(owner)];
+  }
   [[nodiscard]] double bytes_read() const { return values_[kMemory]; }
   [[nodiscard]] double bytes_written() const { return values_[kMemory + 1]; }
   [[nodiscard]] double row_hits() const { return values_[kMemory + 2]; }

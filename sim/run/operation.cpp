@@ -23,8 +23,8 @@ Extent part_of(const Extent& e, double fraction, double at) {
     const std::int64_t bytes = total_bytes(e).count();
     const std::int64_t size = static_cast<std::int64_t>(std::llround(fraction * static_cast<double>(bytes))) &
                               ~(model::kLineBytes - 1);
-    const std::int64_t start = static_cast<std::int64_t>(at * static_cast<double>(bytes - size)) &
-                               ~(model::kLineBytes - 1);
+    const std::int64_t start =
+        static_cast<std::int64_t>(at * static_cast<double>(bytes - size)) & ~(model::kLineBytes - 1);
     part.address = e.address + static_cast<trace::Address>(start);
     part.row_bytes = part.stride = Bytes(std::max(size, model::kLineBytes));
     part.rows = 1;
@@ -60,7 +60,8 @@ Operation window_of(const Operation& operation, double fraction, double at) {
   for (const model::ThreadWork& thread : operation.threads) {
     model::ThreadWork& part = window.threads.emplace_back();
     for (const Extent& extent : thread.extents) {
-      part.extents.push_back(total_bytes(extent).count() > kSmallExtent ? part_of(extent, fraction, at) : extent);
+      part.extents.push_back(total_bytes(extent).count() > kSmallExtent ? part_of(extent, fraction, at)
+                                                                        : extent);
     }
     const Bytes whole = bytes_of(thread);
     if (whole > Bytes()) {
@@ -90,9 +91,10 @@ void OperationReader::drain() {
 
 model::ThreadWork& OperationReader::thread(Stream stream) {
   if (stream.pos() >= cores_) {
-    throw UserError(fmt::format("the access stream uses thread {}, but the device has {} cores: choose a device with more "
-                                "cores, or record with fewer threads",
-                                stream.value(), cores_));
+    throw UserError(fmt::format(
+        "the access stream uses thread {}, but the device has {} cores: choose a device with more "
+        "cores, or record with fewer threads",
+        stream.value(), cores_));
   }
   if (operation_.threads.size() <= stream.pos()) {
     operation_.threads.resize(stream.pos() + 1);
@@ -104,9 +106,10 @@ void OperationReader::take(const Extent& extent) {
   const auto span = static_cast<std::uint64_t>(extent.stride.count()) * (extent.rows - 1) +
                     static_cast<std::uint64_t>(extent.row_bytes.count());
   if (extent.address >= capacity_ || span > capacity_ - extent.address) {
-    throw UserError(fmt::format("the access stream touches {} bytes at address {:#x}, beyond the device's {} bytes of "
-                                "memory: choose a device with more memory",
-                                span, extent.address, capacity_));
+    throw UserError(
+        fmt::format("the access stream touches {} bytes at address {:#x}, beyond the device's {} bytes of "
+                    "memory: choose a device with more memory",
+                    span, extent.address, capacity_));
   }
   thread(extent.stream).extents.push_back(extent);
 }
@@ -118,8 +121,9 @@ void OperationReader::take(const trace::Compute& compute) {
 void OperationReader::check_step(const Mark& mark) {
   const bool begins = mark.what == Mark::What::step_begin;
   if (begins == in_step_) {
-    throw UserError("the access stream is not in order: a step begins within another, or an operator or the end of a "
-                    "step stands outside a step");
+    throw UserError(
+        "the access stream is not in order: a step begins within another, or an operator or the end of a "
+        "step stands outside a step");
   }
 }
 
@@ -128,7 +132,8 @@ const OperationReader::Item* OperationReader::next() {
   while (at_ < batch_.size() || refill()) {
     const trace::Record& record = batch_[at_];
     const auto* mark = std::get_if<Mark>(&record);
-    const bool access = std::holds_alternative<Extent>(record) || std::holds_alternative<trace::Compute>(record);
+    const bool access =
+        std::holds_alternative<Extent>(record) || std::holds_alternative<trace::Compute>(record);
     if (in_operator && !access) {
       item_ = std::move(operation_);
       return &item_;

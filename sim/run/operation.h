@@ -21,8 +21,8 @@ struct Operation {
 [[nodiscard]] Bytes bytes_of(const model::ThreadWork& thread);
 [[nodiscard]] Bytes bytes_of(const Operation& operation);
 
-/// A part of `operation`: of every large extent the `fraction` that begins at `at` of what is left out (0 the first,
-/// 1 the last), and the arithmetic that belongs to it. Small extents stay whole.
+/// A part of `operation`: of every large extent the `fraction` that begins at `at` of what is left out (0 the
+/// first, 1 the last), and the arithmetic that belongs to it. Small extents stay whole.
 [[nodiscard]] Operation window_of(const Operation& operation, double fraction, double at);
 
 /// Reads a stream and checks it against the device that has to run it.
@@ -33,8 +33,8 @@ class OperationReader {
   /// `source` outlives the reader.
   OperationReader(trace::AccessSource& source, const config::DeviceSpec& device);
 
-  /// The next item, or null after the last; valid until the next call. Marks are those that begin or end a step.
-  /// Throws UserError if the stream does not fit the device or is not in order.
+  /// The next item, or null after the last; valid until the next call. Marks are those that begin or end a
+  /// step. Throws UserError if the stream does not fit the device or is not in order.
   [[nodiscard]] const Item* next();
   /// Reads the rest of the stream and drops it.
   void drain();

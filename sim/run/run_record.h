@@ -24,7 +24,7 @@ struct StepResult {
 
 /// A limit that the run broke.
 struct BrokenLimit {
-  std::string limit;    ///< "memory", "page cache"
+  std::string limit;  ///< "memory", "page cache"
   std::string message;
   std::optional<std::int64_t> token;  ///< generated before it broke; none at load
 };

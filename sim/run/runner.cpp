@@ -26,11 +26,12 @@ using trace::Mark;
 
 namespace {
 
-/// Operators that move more than the first are measured by a window of theirs that takes at least the second: long enough
-/// for threads, banks and refreshes to lose the order in which the operator started them.
+/// Operators that move more than the first are measured by a window of theirs that takes at least the second:
+/// long enough for threads, banks and refreshes to lose the order in which the operator started them.
 constexpr Bytes kSmallestWindow{4 << 20};
 constexpr Picoseconds kWindowTime{1'500'000'000};
-/// Decode steps at which operators that grow with the context are measured; between them they are interpolated.
+/// Decode steps at which operators that grow with the context are measured; between them they are
+/// interpolated.
 constexpr std::int64_t kKnots = 5;
 
 std::set<std::int64_t> knots_of(std::int64_t steps) {
@@ -110,10 +111,10 @@ class Runner : public sc_core::sc_module {
     if (broken) {
       record_.broken = BrokenLimit{
           .limit = broken->limit,
-          .message = fmt::format("out of memory {}: {} for '{}' would bring anonymous memory to {}, but the system "
-                                 "leaves {}",
-                                 when(), human(alloc.bytes), broken->item, human(broken->needed),
-                                 human(broken->available)),
+          .message = fmt::format(
+              "out of memory {}: {} for '{}' would bring anonymous memory to {}, but the system "
+              "leaves {}",
+              when(), human(alloc.bytes), broken->item, human(broken->needed), human(broken->available)),
           .token = generated()};
     }
   }
@@ -126,12 +127,13 @@ class Runner : public sc_core::sc_module {
       return;
     }
     if (ledger_.pages()) {
-      record_.broken = BrokenLimit{.limit = "page cache",
-                                   .message = fmt::format("runs only by paging weights: {} of memory in use, of which {} "
-                                                          "are mapped weights, but the system leaves {}",
-                                                          human(ledger_.total()), human(ledger_.file_mapped()),
-                                                          human(ledger_.available())),
-                                   .token = generated()};
+      record_.broken =
+          BrokenLimit{.limit = "page cache",
+                      .message = fmt::format("runs only by paging weights: {} of memory in use, of which {} "
+                                             "are mapped weights, but the system leaves {}",
+                                             human(ledger_.total()), human(ledger_.file_mapped()),
+                                             human(ledger_.available())),
+                      .token = generated()};
       return;
     }
     if (record_.steps.empty() || record_.steps.back().mark.phase != mark.phase) {
@@ -144,8 +146,9 @@ class Runner : public sc_core::sc_module {
   void end_step() {
     const trace::Phase phase = record_.steps.back().mark.phase;
     decoded_ += phase == trace::Phase::decode ? 1 : 0;
-    hooks_.progress(std::min(1.0, static_cast<double>(decoded_ + 1) /
-                                      static_cast<double>(std::max<std::int64_t>(1, spec_.workload.generate) + 1)));
+    hooks_.progress(
+        std::min(1.0, static_cast<double>(decoded_ + 1) /
+                          static_cast<double>(std::max<std::int64_t>(1, spec_.workload.generate) + 1)));
   }
 
   void handle(const Operation& operation) {
@@ -224,17 +227,16 @@ class Runner : public sc_core::sc_module {
   }
 
   [[nodiscard]] Measurement barrier() const {
-    model::Ownership path;
-    path.add(model::Owner::barrier, spec_.engine.barrier);
-    return {path, {}};
+    model::TimeAccount account;
+    account.add(model::Owner::barrier, spec_.engine.barrier);
+    return {account, {}};
   }
 
   [[nodiscard]] Measurement measure(const Operation& operation) {
     const model::MemoryCounters before = soc_.memory().counters();
-    model::Ownership path;
-    soc_.cpu().run(operation.threads, path);
-    path.add(model::Owner::barrier, spec_.engine.barrier);
-    return {path, soc_.memory().counters() - before};
+    model::TimeAccount account = soc_.cpu().run(operation.threads);
+    account.add(model::Owner::barrier, spec_.engine.barrier);
+    return {account, soc_.memory().counters() - before};
   }
 
   /// Gives every step what its reused operators take.
@@ -246,7 +248,8 @@ class Runner : public sc_core::sc_module {
         const Estimate e = sampler_.estimate(pending.kind);
         const auto n = static_cast<double>(pending.count);
         step.total += e.mean * n;
-        variance += n * e.half_width * n * e.half_width;  // one estimate serves them all: its error does not average out
+        variance += n * e.half_width * n *
+                    e.half_width;  // one estimate serves them all: its error does not average out
       }
       step.half_width = std::sqrt(variance);
     }
@@ -266,7 +269,7 @@ class Runner : public sc_core::sc_module {
   model::MemoryLedger ledger_;
   Sampler sampler_;
   std::unordered_map<std::uint64_t, Pilot> pilots_;  ///< by shape
-  std::set<std::int64_t> knots_;  ///< decode steps
+  std::set<std::int64_t> knots_;                     ///< decode steps
   std::int64_t decoded_ = 0;
   std::vector<std::vector<Pending>> pending_;  ///< by step
   RunRecord record_;

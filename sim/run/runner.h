@@ -22,9 +22,10 @@ struct RunHooks {
   const std::atomic<bool>* stop = nullptr;                    ///< set: the run ends with Interrupted
 };
 
-/// Simulates `source` on the device of `spec` with its fidelity. One simulation per process (SystemC elaborates
-/// once). Reads the source to its end also when memory runs out at load. Throws UserError if the stream does not fit
-/// the device.
-[[nodiscard]] RunRecord run_stream(const config::RunSpec& spec, trace::AccessSource& source, const RunHooks& hooks);
+/// Simulates `source` on the device of `spec` with its fidelity. One simulation per process (SystemC
+/// elaborates once). Reads the source to its end also when memory runs out at load. Throws UserError if the
+/// stream does not fit the device.
+[[nodiscard]] RunRecord run_stream(const config::RunSpec& spec, trace::AccessSource& source,
+                                   const RunHooks& hooks);
 
 }  // namespace kvsim::sim

@@ -16,14 +16,15 @@ constexpr std::int64_t kFewest = 3;
 constexpr std::int64_t kMost = 48;
 /// The parts of an operator's time vary more than their sum, and average out over the operators of a token.
 constexpr double kPartTolerance = 4;
-/// Operators that take less than this share of the phase's mean operator need no closer interval than one that takes
-/// this share: norms do not decide a token's time.
+/// Operators that take less than this share of the phase's mean operator need no closer interval than one
+/// that takes this share: norms do not decide a token's time.
 constexpr double kShort = 0.1;
 
 /// Quantile 0.975 of Student's t distribution for 1, 2, ... degrees of freedom; 1.96 beyond.
 double student_t(std::int64_t degrees) {
-  static constexpr std::array kTable = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-                                        2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086};
+  static constexpr std::array kTable = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365,
+                                        2.306,  2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
+                                        2.131,  2.120, 2.110, 2.101, 2.093, 2.086};
   const auto i = static_cast<std::size_t>(degrees - 1);
   return i < kTable.size() ? kTable[i] : 1.96 + 2.4 / static_cast<double>(degrees);
 }

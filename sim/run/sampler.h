@@ -12,8 +12,8 @@
 
 namespace kvsim::sim {
 
-/// Names operators that are alike: same work of every thread, wherever in memory. `size` is what may differ: for
-/// operators that read the KV cache, the bytes they touch, which grow with the context.
+/// Names operators that are alike: same work of every thread, wherever in memory. `size` is what may differ:
+/// for operators that read the KV cache, the bytes they touch, which grow with the context.
 struct OperatorKind {
   std::uint64_t shape = 0;
   double size = 0;
@@ -33,8 +33,8 @@ class Samples {
   void add(const Measurement& m);
   [[nodiscard]] std::int64_t count() const { return count_; }
   [[nodiscard]] Estimate estimate() const;
-  /// Enough of them for an interval of at most `relative_error` of the mean time, or of `floor` picoseconds if that is
-  /// more; and for the owners' parts of the time a few times that.
+  /// Enough of them for an interval of at most `relative_error` of the mean time, or of `floor` picoseconds
+  /// if that is more; and for the owners' parts of the time a few times that.
   [[nodiscard]] bool settled(double relative_error, double floor) const;
 
  private:
@@ -54,13 +54,13 @@ class Sampler {
   void begin_phase() { phase_time_ = phase_operators_ = 0; }
   /// An operator of this kind passed; it was measured at some size.
   void saw(const OperatorKind& kind);
-  /// Whether an operator of this kind has to be measured. At a `knot` also one that grows; between knots those are
-  /// interpolated.
+  /// Whether an operator of this kind has to be measured. At a `knot` also one that grows; between knots
+  /// those are interpolated.
   [[nodiscard]] bool wants(const OperatorKind& kind, bool knot) const;
   void add(const OperatorKind& kind, const Measurement& m) { classes_[kind.shape][kind.size].add(m); }
   [[nodiscard]] std::int64_t count(const OperatorKind& kind) const;
-  /// Precondition: the kind was measured at some size. Linear between the measured sizes next to its own, and beyond
-  /// the outermost two.
+  /// Precondition: the kind was measured at some size. Linear between the measured sizes next to its own, and
+  /// beyond the outermost two.
   [[nodiscard]] Estimate estimate(const OperatorKind& kind) const;
 
  private:

@@ -3,7 +3,8 @@
 
 namespace kvsim::sim {
 
-Soc::Soc(const sc_core::sc_module_name& name, const config::DeviceSpec& device, model::Granularity granularity)
+Soc::Soc(const sc_core::sc_module_name& name, const config::DeviceSpec& device,
+         model::Granularity granularity)
     : sc_module(name),
       memory_("memory", device, granularity),
       interconnect_("interconnect"),

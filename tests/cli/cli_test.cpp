@@ -55,8 +55,9 @@ TEST(Cli, RunWritesTheReportToStdoutOnly) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
   EXPECT_THAT(outcome.out, ::testing::StartsWith("FITS"));
-  for (const char* part : {"Time to first token", "Inter-token latency", "p95", "tokens/s", "Roofline", "refresh",
-                           "row misses and conflicts", "Memory budget", "Largest context", "Fidelity"}) {
+  for (const char* part :
+       {"Time to first token", "Inter-token latency", "p95", "tokens/s", "Roofline", "refresh",
+        "row misses and conflicts", "Memory budget", "Largest context", "Fidelity"}) {
     EXPECT_THAT(outcome.out, HasSubstr(part));
   }
 }
@@ -72,8 +73,8 @@ TEST(Cli, ListPrintsOneIdALine) {
 TEST(Cli, ValidateTellsEveryMistakeOfEveryFile) {
   const TemporaryFolder folder;
   const std::string good = folder.file("good.yaml", kSmall);
-  const std::string bad = folder.file("bad.yaml",
-                                      "device: rk3589\nmodel: llama3_8b\nworkload: {promt: 4, threads: 0}\n");
+  const std::string bad =
+      folder.file("bad.yaml", "device: rk3589\nmodel: llama3_8b\nworkload: {promt: 4, threads: 0}\n");
   EXPECT_EQ(kvsim({"validate", good}).exit_code, 0);
   const Outcome outcome = kvsim({"validate", good, bad});
   EXPECT_EQ(outcome.exit_code, 2);
@@ -85,12 +86,14 @@ TEST(Cli, ValidateTellsEveryMistakeOfEveryFile) {
 }
 
 TEST(Cli, ShippedScenariosAreValidAndNameTheirDeviceAloneOnALine) {
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(KVSIM_SOURCE_DIR) + "/scenarios")) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(KVSIM_SOURCE_DIR) + "/scenarios")) {
     if (entry.path().extension() != ".yaml") {
       continue;
     }
     EXPECT_EQ(kvsim({"validate", entry.path()}).exit_code, 0) << entry.path();
-    EXPECT_THAT(read_file(entry.path()), ::testing::ContainsRegex("(^|\n)device: [a-z0-9_]+\n")) << entry.path();
+    EXPECT_THAT(read_file(entry.path()), ::testing::ContainsRegex("(^|\n)device: [a-z0-9_]+\n"))
+        << entry.path();
   }
 }
 
@@ -147,8 +150,8 @@ TEST(Cli, OutOfMemoryAtLoadIsAResult) {
 }
 
 TEST(Cli, MappedWeightsLargerThanMemoryRunOnlyByPaging) {
-  const Outcome outcome =
-      kvsim({"run", "scenarios/rk3588_4gb_llama8b.yaml", "--set", "memory.weights=mapped", "--format", "json"});
+  const Outcome outcome = kvsim(
+      {"run", "scenarios/rk3588_4gb_llama8b.yaml", "--set", "memory.weights=mapped", "--format", "json"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("\"fits\": false"));
   EXPECT_THAT(outcome.out, HasSubstr("\"limit\": \"page cache\""));
@@ -156,7 +159,8 @@ TEST(Cli, MappedWeightsLargerThanMemoryRunOnlyByPaging) {
   EXPECT_THAT(outcome.out, HasSubstr("\"latency\": null"));
 }
 
-// --- wrong input: exit code 2, a message that says what to do, nothing left behind --------------------------------
+// --- wrong input: exit code 2, a message that says what to do, nothing left behind
+// --------------------------------
 
 struct BadInput {
   const char* name;
@@ -183,24 +187,24 @@ std::vector<std::string> with(const std::string& change) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, CliBadInput,
-    ::testing::Values(BadInput{"missing_file", {"run", "no/such.yaml"}, "no/such.yaml"},
-                      BadInput{"no_file", {"run"}, "scenario file"},
-                      BadInput{"folder", {"run", "scenarios"}, "scenarios"},
-                      BadInput{"binary", {"run", KVSIM_BINARY}, "text"},
-                      BadInput{"unknown_option", {"run", "x.yaml", "--fast"}, "--fast"},
-                      BadInput{"unknown_format", {"run", "scenarios/rk3588_llama8b.yaml", "--format", "xml"}, "xml"},
-                      BadInput{"unknown_device", with("device=rk3599"), "did you mean"},
-                      BadInput{"unknown_fidelity", with("run.fidelity=quick"), "exact"},
-                      BadInput{"unknown_key", with("workload.promt=4"), "did you mean"},
-                      BadInput{"negative", with("workload.prompt=-5"), "workload.prompt"},
-                      BadInput{"overflow", with("workload.prompt=99999999999999999999"), "workload.prompt"},
-                      BadInput{"absurd", with("model.layers=9223372036854775807"), "model.layers"},
-                      BadInput{"octal", with("workload.prompt=010"), "010"},
-                      BadInput{"no_unit", with("device.llc.size=3"), "unit"},
-                      BadInput{"no_equals", with("workload.prompt"), "="},
-                      BadInput{"threads", with("workload.threads=9"), "threads"},
-                      BadInput{"missing_trace", {"replay", "no.kvt"}, "no.kvt"},
-                      BadInput{"not_a_trace", {"replay", "README.md"}, "README.md"}),
+    ::testing::Values(
+        BadInput{"missing_file", {"run", "no/such.yaml"}, "no/such.yaml"},
+        BadInput{"no_file", {"run"}, "scenario file"}, BadInput{"folder", {"run", "scenarios"}, "scenarios"},
+        BadInput{"binary", {"run", KVSIM_BINARY}, "text"},
+        BadInput{"unknown_option", {"run", "x.yaml", "--fast"}, "--fast"},
+        BadInput{"unknown_format", {"run", "scenarios/rk3588_llama8b.yaml", "--format", "xml"}, "xml"},
+        BadInput{"unknown_device", with("device=rk3599"), "did you mean"},
+        BadInput{"unknown_fidelity", with("run.fidelity=quick"), "exact"},
+        BadInput{"unknown_key", with("workload.promt=4"), "did you mean"},
+        BadInput{"negative", with("workload.prompt=-5"), "workload.prompt"},
+        BadInput{"overflow", with("workload.prompt=99999999999999999999"), "workload.prompt"},
+        BadInput{"absurd", with("model.layers=9223372036854775807"), "model.layers"},
+        BadInput{"octal", with("workload.prompt=010"), "010"},
+        BadInput{"no_unit", with("device.llc.size=3"), "unit"},
+        BadInput{"no_equals", with("workload.prompt"), "="},
+        BadInput{"threads", with("workload.threads=9"), "threads"},
+        BadInput{"missing_trace", {"replay", "no.kvt"}, "no.kvt"},
+        BadInput{"not_a_trace", {"replay", "README.md"}, "README.md"}),
     [](const auto& param_info) { return std::string(param_info.param.name); });
 
 TEST(Cli, EmptyFileIsRefused) {
@@ -238,9 +242,9 @@ TEST(Cli, FullDiskIsToldAndLeavesNothingBehind) {
 
 TEST(Cli, InterruptLeavesNoFileBehind) {
   const TemporaryFolder folder;
-  const Outcome outcome = kvsim({"run", "scenarios/rk3588_llama8b.yaml", "--fidelity", "exact", "--record",
-                                 folder.path("long.kvt")},
-                                1500);
+  const Outcome outcome = kvsim(
+      {"run", "scenarios/rk3588_llama8b.yaml", "--fidelity", "exact", "--record", folder.path("long.kvt")},
+      1500);
   EXPECT_EQ(outcome.exit_code, 130);
   EXPECT_THAT(outcome.err, HasSubstr("interrupted"));
   EXPECT_EQ(outcome.out, "");

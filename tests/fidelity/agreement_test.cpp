@@ -35,7 +35,8 @@ TEST(Fidelity, ExactTrainAndAutoAgreeWithinOnePercent) {
   for (const char* fidelity : {"train", "auto"}) {
     const nlohmann::json other = run(fidelity);
     EXPECT_NEAR(other["latency"]["itl_ms"]["p50"], token, 0.01 * token) << fidelity;
-    EXPECT_NEAR(other["latency"]["ttft_ms"], exact["latency"]["ttft_ms"], 0.01 * exact["latency"]["ttft_ms"].get<double>())
+    EXPECT_NEAR(other["latency"]["ttft_ms"], exact["latency"]["ttft_ms"],
+                0.01 * exact["latency"]["ttft_ms"].get<double>())
         << fidelity;
     const auto expected = shares(exact);
     for (const auto& [part, share] : shares(other)) {

@@ -56,7 +56,8 @@ TEST(IncludeChain, EachFolderIncludesOnlyWhatStandsToItsLeft) {
   ASSERT_GT(includes.size(), 100U);
   for (const Include& include : includes) {
     if (position(include.included) < kChain.size()) {
-      EXPECT_LE(position(include.included), position(include.file)) << include.file << " includes " << include.included;
+      EXPECT_LE(position(include.included), position(include.file))
+          << include.file << " includes " << include.included;
     }
   }
 }
@@ -65,7 +66,8 @@ TEST(IncludeChain, OwnHeadersAreNamedFromTheRoot) {
   const std::set<std::string> generated = {"traces/codec/trace.pb.h", "sim/version.h"};
   for (const Include& include : includes_of_project()) {
     if (include.quoted) {
-      EXPECT_TRUE(generated.contains(include.included) || fs::exists(fs::path(KVSIM_SOURCE_DIR) / include.included))
+      EXPECT_TRUE(generated.contains(include.included) ||
+                  fs::exists(fs::path(KVSIM_SOURCE_DIR) / include.included))
           << include.file << " includes \"" << include.included << "\"";
     }
   }
@@ -76,7 +78,8 @@ TEST(IncludeChain, OnlyModelsAndSimKnowSystemC) {
     const bool systemc = include.included == "systemc" || include.included == "systemc.h" ||
                          include.included.rfind("tlm", 0) == 0;
     if (systemc && !include.quoted) {
-      EXPECT_GE(position(include.file), position("models")) << include.file << " includes " << include.included;
+      EXPECT_GE(position(include.file), position("models"))
+          << include.file << " includes " << include.included;
     }
   }
 }

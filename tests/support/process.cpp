@@ -5,13 +5,12 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <fcntl.h>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
-#include <thread>
-
-#include <fcntl.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 namespace kvsim::testing {
@@ -31,7 +30,9 @@ TemporaryFolder::TemporaryFolder() {
   folder_ = name;
 }
 
-TemporaryFolder::~TemporaryFolder() { std::filesystem::remove_all(folder_); }
+TemporaryFolder::~TemporaryFolder() {
+  std::filesystem::remove_all(folder_);
+}
 
 std::string TemporaryFolder::file(const std::string& name, const std::string& content) const {
   std::ofstream(folder_ / name, std::ios::binary) << content;

@@ -14,8 +14,8 @@ struct Outcome {
   std::string err;
 };
 
-/// Runs `kvsim ARGUMENTS...` in the source folder and waits for its end. A positive `interrupt_after_ms` sends SIGINT
-/// after so long.
+/// Runs `kvsim ARGUMENTS...` in the source folder and waits for its end. A positive `interrupt_after_ms`
+/// sends SIGINT after so long.
 [[nodiscard]] Outcome kvsim(const std::vector<std::string>& arguments, int interrupt_after_ms = 0);
 
 /// An empty folder that is removed with its content at the end of the scope.

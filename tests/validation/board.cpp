@@ -77,7 +77,7 @@ BytesPerSecond read_bandwidth(const config::DeviceSpec& device, int cores) {
   std::vector<LineStream*> streams;
   for (int i = 0; i < cores; ++i) {
     streams.push_back(&path.add_stream(model::window_of(core)));
-    streams.back()->begin(Picoseconds(), {});
+    streams.back()->begin(Picoseconds());
     streams.back()->push({.address = static_cast<trace::Address>(i * kScan.count()),
                           .row_bytes = kScan,
                           .stride = kScan,
@@ -96,13 +96,18 @@ Picoseconds random_latency(const config::DeviceSpec& device, Bytes bytes) {
   const config::CoreSpec& core = device.clusters.front().core;
   Cache l2({.size = core.l2_size, .ways = 8, .line = device.llc.line, .latency = {}, .bandwidth = {}});
   Cache llc(device.llc);
-  Cache tlb({.size = core.tlb_reach, .ways = 5, .line = Bytes(static_cast<std::int64_t>(kPageBytes)), .latency = {}, .bandwidth = {}});
+  Cache tlb({.size = core.tlb_reach,
+             .ways = 5,
+             .line = Bytes(static_cast<std::int64_t>(kPageBytes)),
+             .latency = {},
+             .bandwidth = {}});
   MemoryPath path(device, model::Granularity::burst);
   LineStream& stream = path.add_stream({.in_flight = 1, .ahead = 1, .stores = 1});
   Random random;
   const auto lines = static_cast<std::uint64_t>(bytes.count() / model::kLineBytes);
-  const std::vector<std::uint64_t> frames = scattered_frames(
-      static_cast<std::uint64_t>(bytes.count()) / kPageBytes, static_cast<std::uint64_t>(dram_capacity(device).count()), random);
+  const std::vector<std::uint64_t> frames =
+      scattered_frames(static_cast<std::uint64_t>(bytes.count()) / kPageBytes,
+                       static_cast<std::uint64_t>(dram_capacity(device).count()), random);
   const auto chase = [&](int loads) {
     Picoseconds at_hand;
     for (int i = 0; i < loads; ++i) {
@@ -123,10 +128,10 @@ Picoseconds random_latency(const config::DeviceSpec& device, Bytes bytes) {
     run_to_end(path, {&stream});
     return at_hand;
   };
-  stream.begin(Picoseconds(), {});
+  stream.begin(Picoseconds());
   static_cast<void>(chase(kChases));  // fills the caches
   const Picoseconds start = stream.used_until();
-  stream.begin(start, {});
+  stream.begin(start);
   const Picoseconds left = chase(kChases);
   return (stream.used_until() + left - start) / kChases;
 }

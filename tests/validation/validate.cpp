@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Long checks (make validate): whole runs in train fidelity against auto, and predictions against measured boards. Prints
-// a table; ends with 1 if a figure lies outside its bound.
+// Long checks (make validate): whole runs in train fidelity against auto, and predictions against measured
+// boards. Prints a table; ends with 1 if a figure lies outside its bound.
 #include <cmath>
 #include <cstdio>
 #include <string>
@@ -26,8 +26,8 @@ class Table {
     const double error = got / expected - 1;
     const bool good = std::abs(error) <= bound;
     failed_ = failed_ || !good;
-    fmt::print("  {:<58} {:>9.3f} {:>9.3f}  {:>+6.1f} % (bound {:.0f} %){}\n", what, expected, got, 100 * error,
-               100 * bound, good ? "" : "   <-- OUTSIDE");
+    fmt::print("  {:<58} {:>9.3f} {:>9.3f}  {:>+6.1f} % (bound {:.0f} %){}\n", what, expected, got,
+               100 * error, 100 * bound, good ? "" : "   <-- OUTSIDE");
     std::fflush(stdout);
   }
   void claim(const std::string& what, bool holds) {
@@ -52,19 +52,25 @@ nlohmann::json run(const Texts& changes, const std::string& fidelity = "auto") {
   return nlohmann::json::parse(outcome.out);
 }
 
-double mean_speed(const Texts& changes) { return run(changes)["throughput"]["decode_mean_tokens_per_s"]; }
+double mean_speed(const Texts& changes) {
+  return run(changes)["throughput"]["decode_mean_tokens_per_s"];
+}
 
 void board_memory(Table& table) {
   const config::DeviceSpec device = config::load_device("rk3588");
   table.title("RK3588, LPDDR4X at 2112 MHz: memory (sbc-bench results/1Xuf1O1.txt)     measured simulated");
   table.row("one Cortex-A76 reads, GB/s", 16.81, read_bandwidth(device, 1).count() / 1e9, 0.15);
-  table.row("random read latency in 4 MiB, ns beyond L1", 37.3, nanoseconds(random_latency(device, Bytes(4 << 20))), 0.1);
-  table.row("random read latency in 16 MiB, ns beyond L1", 101.2, nanoseconds(random_latency(device, Bytes(16 << 20))), 0.1);
-  table.row("random read latency in 64 MiB, ns beyond L1", 115.4, nanoseconds(random_latency(device, Bytes(64 << 20))), 0.1);
+  table.row("random read latency in 4 MiB, ns beyond L1", 37.3,
+            nanoseconds(random_latency(device, Bytes(4 << 20))), 0.1);
+  table.row("random read latency in 16 MiB, ns beyond L1", 101.2,
+            nanoseconds(random_latency(device, Bytes(16 << 20))), 0.1);
+  table.row("random read latency in 64 MiB, ns beyond L1", 115.4,
+            nanoseconds(random_latency(device, Bytes(64 << 20))), 0.1);
 }
 
 void board_decode(Table& table) {
-  table.title("RK3588, CPU decode (field rows of llama.cpp and its derivatives), tokens/s    measured simulated");
+  table.title(
+      "RK3588, CPU decode (field rows of llama.cpp and its derivatives), tokens/s    measured simulated");
   const auto at = [](const char* model, const char* format, const char* threads) {
     return Texts{fmt::format("model={}", model), fmt::format("engine.weights={}", format),
                  fmt::format("workload.threads={}", threads), "workload.prompt=128", "workload.generate=64"};
@@ -79,7 +85,8 @@ void board_decode(Table& table) {
 }
 
 void train_against_auto(Table& table) {
-  table.title("TinyLlama-1.1B, 512 + 256 tokens, whole: train against auto                    train      auto");
+  table.title(
+      "TinyLlama-1.1B, 512 + 256 tokens, whole: train against auto                    train      auto");
   const Texts tiny = {"model=tinyllama_1_1b", "engine.weights=Q4_K_M"};
   const nlohmann::json train = run(tiny, "train");
   const nlohmann::json automatic = run(tiny);
@@ -89,10 +96,11 @@ void train_against_auto(Table& table) {
   }
   table.row("time to first token, ms", train["latency"]["ttft_ms"], automatic["latency"]["ttft_ms"], 0.01);
 
-  table.title("Llama-3-8B Q4_K_M, one token: train against auto                               train      auto");
+  table.title(
+      "Llama-3-8B Q4_K_M, one token: train against auto                               train      auto");
   for (const int depth : {512, 640, 767}) {
-    const Texts token = {fmt::format("workload.prompt={}", depth), fmt::format("workload.cached={}", depth - 1),
-                         "workload.generate=1"};
+    const Texts token = {fmt::format("workload.prompt={}", depth),
+                         fmt::format("workload.cached={}", depth - 1), "workload.generate=1"};
     const double truth = run(token, "train")["latency"]["itl_ms"]["p50"];
     const nlohmann::json sampled = run(token);
     const double got = sampled["latency"]["itl_ms"]["p50"];

@@ -56,7 +56,7 @@ bool well_formed(const Free& f) {
 
 bool well_formed(const Mark& m) {
   return in_range(m.what, Mark::What::step_end) && in_range(m.phase, Phase::probe) &&
-         in_range(m.op, Operator::logits);
+         in_range(m.op, static_cast<Operator>(kOperators - 1));
 }
 
 bool well_formed(const Record& record) {
@@ -79,7 +79,7 @@ std::string_view to_string(Operator op) {
   static constexpr std::array<std::string_view, kOperators> kNames = {
       "none",    "embedding",  "attn_norm", "q_proj",      "k_proj",      "v_proj",   "qkv_proj",
       "qk_norm", "rope",       "kv_append", "attention",   "attn_output", "ffn_norm", "ffn_gate",
-      "ffn_up",  "activation", "ffn_down",  "output_norm", "logits", "sampling"};
+      "ffn_up",  "activation", "ffn_down",  "output_norm", "logits",      "sampling"};
   return kNames.at(static_cast<std::size_t>(op));
 }
 

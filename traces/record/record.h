@@ -26,7 +26,8 @@ inline constexpr int kKinds = 4;
 /// What stands behind an allocation.
 enum class Backing : std::uint8_t { anonymous, file_mapped, device_contiguous };
 
-/// A probe is a decode step at a depth that the run itself does not pass, after its last token: what a token costs there.
+/// A probe is a decode step at a depth that the run itself does not pass, after its last token: what a token
+/// costs there.
 enum class Phase : std::uint8_t { load, prefill, decode, probe };
 
 enum class Operator : std::uint8_t {

@@ -58,6 +58,7 @@ TEST(WellFormed, RefusesWhatIsNoEnumeratorOrStream) {
   EXPECT_FALSE(fits(extent(), [](Extent& e) { e.stream = Stream(kMaxStreams); }));
   EXPECT_FALSE(fits(Compute{}, [](Compute& c) { c.stream = Stream(kMaxStreams); }));
   EXPECT_FALSE(fits(Compute{}, [](Compute& c) { c.unit = static_cast<Compute::Unit>(1); }));
+  EXPECT_TRUE(fits(Mark{}, [](Mark& m) { m.op = static_cast<Operator>(kOperators - 1); }));
   EXPECT_FALSE(fits(Mark{}, [](Mark& m) { m.op = static_cast<Operator>(kOperators); }));
   EXPECT_FALSE(fits(Mark{}, [](Mark& m) { m.phase = static_cast<Phase>(4); }));
   EXPECT_FALSE(fits(Mark{}, [](Mark& m) { m.what = static_cast<Mark::What>(3); }));
@@ -79,6 +80,7 @@ TEST(Names, AreWhatTheyWereMadeFrom) {
   EXPECT_EQ(to_string(Operator::none), "none");
   EXPECT_EQ(to_string(Operator::attn_output), "attn_output");
   EXPECT_EQ(to_string(Operator::logits), "logits");
+  EXPECT_EQ(to_string(Operator::sampling), "sampling");
   EXPECT_EQ(to_string(Kind::kv), "kv");
   EXPECT_EQ(to_string(Phase::decode), "decode");
 }

@@ -47,7 +47,8 @@ class Builder {
                 .bias = std::nullopt,
                 .in = at_.normed,
                 .out = logits});
-    if (places_.sampler_operations > 0) {  // in place: the copy that llama.cpp makes is in the count of operations
+    if (places_.sampler_operations >
+        0) {  // in place: the copy that llama.cpp makes is in the count of operations
       add(Operator::sampling, RowWise{.in = {logits},
                                       .weights = std::nullopt,
                                       .out = logits,

@@ -45,7 +45,8 @@ void check_run(const LlmRun& run) {
   }
 }
 
-/// 0, 512, 1024, 2048, ... as far as they lie within the prompt, deepest first, so that the cache only shrinks.
+/// 0, 512, 1024, 2048, ... as far as they lie within the prompt, deepest first, so that the cache only
+/// shrinks.
 std::vector<std::uint32_t> probe_depths(const config::WorkloadSpec& workload) {
   std::vector<std::uint32_t> depths;
   if (workload.generate > 0 && workload.prompt > 0) {

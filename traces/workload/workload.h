@@ -12,9 +12,10 @@
 namespace kvsim::trace {
 
 /// First an Alloc for everything that is allocated. Then the steps: prefill of the prompt, one step per
-/// ubatch, `generate` decode steps of one token each, and, if anything was generated, probe steps at the depths of 0,
-/// 512, 1024, 2048, ... tokens that lie within the prompt. A step is its step_begin mark, the operators in
-/// llama.cpp's order, each begun by its mark, and step_end. A batch never reaches beyond a step's end.
+/// ubatch, `generate` decode steps of one token each, and, if anything was generated, probe steps at the
+/// depths of 0, 512, 1024, 2048, ... tokens that lie within the prompt. A step is its step_begin mark, the
+/// operators in llama.cpp's order, each begun by its mark, and step_end. A batch never reaches beyond a
+/// step's end.
 class LlmWorkload final : public AccessSource {
  public:
   /// Throws UserError if `run` does not make sense. Precondition: its numbers are in the ranges of the

@@ -206,19 +206,22 @@ TEST(Steps, ProbesFollowAtTheDepthsWithinThePrompt) {
     const Bytes kv = traffic_of(probe).read.at(Kind::kv);
     EXPECT_EQ(kv.count(), 22 * 2 * 4 * 64 * 2 * (depths[i] + 1)) << "reads the tokens before it and itself";
   }
-  EXPECT_EQ(all_steps_of(test_run(tinyllama(), weight_format("Q4_0"), {.prompt = 20, .generate = 0})).size(), 1U)
+  EXPECT_EQ(all_steps_of(test_run(tinyllama(), weight_format("Q4_0"), {.prompt = 20, .generate = 0})).size(),
+            1U)
       << "a run without answer has no use for probes";
 }
 
 TEST(Steps, CachedTokensAreNotComputedAgain) {
-  const LlmRun run = test_run(tinyllama(), weight_format("Q4_0"), {.prompt = 640, .cached = 639, .generate = 1});
+  const LlmRun run =
+      test_run(tinyllama(), weight_format("Q4_0"), {.prompt = 640, .cached = 639, .generate = 1});
   const std::vector<Step> steps = steps_of(run);
   ASSERT_EQ(steps.size(), 2U);
   EXPECT_EQ(steps[0].mark.tokens, 1U);
   EXPECT_EQ(steps[0].mark.depth, 639U);
   EXPECT_EQ(steps[1].mark.depth, 640U);
   EXPECT_EQ(traffic_of(steps[1]).read.at(Kind::kv).count(), 22 * 2 * 4 * 64 * 2 * 641);
-  EXPECT_THROW(LlmWorkload(test_run(tinyllama(), weight_format("Q4_0"), {.prompt = 4, .cached = 4})), UserError);
+  EXPECT_THROW(LlmWorkload(test_run(tinyllama(), weight_format("Q4_0"), {.prompt = 4, .cached = 4})),
+               UserError);
 }
 
 TEST(Steps, SamplerReadsEveryLogitOnOneThread) {
