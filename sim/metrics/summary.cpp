@@ -189,7 +189,7 @@ Summary summarise(const config::RunSpec& spec, const RunRecord& record) {
       .fits = true,
       .limit = "",
       .token = std::nullopt,
-      .message = fmt::format("fits: {} of {} in use at most", human(record.peak), human(record.available))};
+      .message = fmt::format("{} of {} in use at most", human(record.peak), human(record.available))};
   summary.speed = speed_of(spec, record);
   return summary;
 }

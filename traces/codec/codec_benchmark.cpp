@@ -87,5 +87,3 @@ BENCHMARK(read_trace)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace kvsim::trace
-
-BENCHMARK_MAIN();
