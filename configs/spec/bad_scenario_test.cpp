@@ -79,10 +79,12 @@ const BadScenario kBadScenarios[] = {
      "device.dram.burst_length: a burst of 16 is shorter than the 32"},
     {"device: {extends: rk3588, clusters: {0: {core: {prefetch_page: 32 B}}}}\nmodel: llama3_8b\n",
      "main.yaml:1:64: device.clusters.0.core.prefetch_page: ", "allowed is 64 B to 1 GiB"},
-    {"device: {extends: rk3588, llc: {line: 128 B, ways: 12}, clusters: {0: {core: {prefetch_page: 64 "
-     "B}}}}\n"
-     "model: llama3_8b\n",
-     "configs/catalogue/devices/rk3588.yaml:", "prefetch_page 64 B is smaller than a cache line of 128 B"},
+    {"device: {extends: rk3588, llc: {line: 128 B}}\nmodel: llama3_8b\n",
+     "main.yaml:1:39: device.llc.line: ", "allowed is 64 B to 64 B"},
+    {"device: {extends: rk3588, clusters: {0: {count: 61}}}\nmodel: llama3_8b\n",
+     "configs/catalogue/devices/rk3588.yaml:", "65 cores; at most 64 are supported"},
+    {"device: {extends: rk3588, dram: {width_bits: 64}}\nmodel: llama3_8b\n",
+     "configs/catalogue/dram/lpddr4x_4224_8gb.yaml:", "a burst moves 128 B, more than a cache line of 64 B"},
     {"device: rk3588\nmodel: {extends: llama3_8b, kv_heads: 5}\n",
      "main.yaml:2:39: model.kv_heads: ", "5 KV heads do not divide 32 heads evenly"},
     {"device: rk3588\nmodel: {extends: llama3_8b, layers: 99999999999}\n",

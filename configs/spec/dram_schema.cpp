@@ -60,6 +60,16 @@ void check_part(const DramPartSpec& part, const Place& place) {
     place.error("columns", fmt::format("a row of {} columns is shorter than a burst of {}", part.columns,
                                        part.burst_length));
   }
+  if (burst_bytes(part) > 64_B) {
+    place.error(
+        "burst_length",
+        fmt::format("a burst moves {}, more than a cache line of 64 B; at {} bits a burst of {} would",
+                    to_text(burst_bytes(part)), part.width_bits, 64 * 8 / part.width_bits));
+  }
+  if (row_bytes(part) > 32_KiB) {
+    place.error("columns", fmt::format("a row of {} is more than the 32 KiB that are supported",
+                                       to_text(row_bytes(part))));
+  }
   if (part.burst_length < part.transfers_per_clock) {
     place.error("burst_length", fmt::format("a burst of {} is shorter than the {} transfers of one clock",
                                             part.burst_length, part.transfers_per_clock));
@@ -152,7 +162,7 @@ const Schema<MemoryControllerSpec>& schema<MemoryControllerSpec>() {
   static const Schema<T> kSchema{
       "memory controllers, one per channel, and how the DRAM is wired to them",
       {field("channels", &T::channels, "channels").between(1, 64).power_of_two(),
-       field("ranks", &T::ranks, "ranks of each channel").between(1, 8).power_of_two(),
+       field("ranks", &T::ranks, "ranks of each channel").between(1, 4).power_of_two(),
        field("refresh", &T::refresh, "how banks are refreshed; none for what-if runs only").optional(),
        field("turnaround", &T::turnaround,
              "bus turnaround between reads and writes; false for what-if runs only")

@@ -13,8 +13,8 @@
 
 namespace kvsim::model {
 
-/// Says what a payload is in the models' own terms. The payload's address, length and command describe the
-/// same bytes for whoever looks from outside.
+/// Says what a payload is in the models' own terms. The payload's own address and length tell where the bytes
+/// begin and how many there are, for whoever looks from outside; the stride between rows is only here.
 class SegmentExtension : public tlm::tlm_extension<SegmentExtension> {
  public:
   Segment segment;

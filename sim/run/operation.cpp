@@ -64,6 +64,8 @@ Operation window_of(const Operation& operation, double fraction, double at) {
                                                                         : extent);
     }
     const Bytes whole = bytes_of(thread);
+    part.simd_operations =
+        static_cast<std::uint64_t>(std::llround(static_cast<double>(thread.simd_operations) * fraction));
     if (whole > Bytes()) {
       part.simd_operations = static_cast<std::uint64_t>(
           std::llround(static_cast<double>(thread.simd_operations) * ratio(bytes_of(part), whole)));

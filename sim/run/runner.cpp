@@ -112,9 +112,10 @@ class Runner : public sc_core::sc_module {
       record_.broken = BrokenLimit{
           .limit = broken->limit,
           .message = fmt::format(
-              "out of memory {}: {} for '{}' would bring anonymous memory to {}, but the system "
-              "leaves {}",
-              when(), human(alloc.bytes), broken->item, human(broken->needed), human(broken->available)),
+              "out of {} {}: {} for '{}' would bring {} to {}, but the system leaves {}", broken->limit,
+              when(), human(alloc.bytes), broken->item,
+              alloc.backing == trace::Backing::file_mapped ? "all memory in use" : "anonymous memory",
+              human(broken->needed), human(broken->available)),
           .token = generated()};
     }
   }
