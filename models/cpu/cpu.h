@@ -27,7 +27,7 @@ class Cpu : public sc_core::sc_module {
   [[nodiscard]] TimeAccount run(const std::vector<ThreadWork>& threads);
 
  private:
-  const MemoryPath& path_;
+  MemoryPath& path_;
   std::vector<std::unique_ptr<CpuCore>> cores_;
   Cache cache_;
 };

@@ -78,7 +78,7 @@ bool ChannelController::accept(unsigned list) {
   while (!waiting.empty() && waiting.front().arrival <= next_time_ && queued_[list] < capacity(list)) {
     const std::uint16_t index = free_.back();
     free_.pop_back();
-    entries_[index] = {.run = waiting.front()};
+    entries_[index] = {.run = waiting.front(), .age = accepted_++};
     BankState& bank = banks_[waiting.front().bank];
     if (bank.tail[list] == kNone) {
       bank.head[list] = index;
@@ -223,6 +223,22 @@ void ChannelController::issue_refresh(const Candidate& c) {
   record(c.time, c.command, c.bank, 0);
 }
 
+/// The oldest request of the same direction that waits longer than `entry`, which is served: its bank is not
+/// ready.
+void ChannelController::note_older(const Entry& entry, Served& served) const {
+  const unsigned list = list_of(entry.run.access);
+  std::int64_t oldest = entry.age;
+  for (std::uint64_t pending = pending_banks_[list]; pending != 0; pending &= pending - 1) {
+    const BankState& bank = banks_[static_cast<std::size_t>(std::countr_zero(pending))];
+    const Entry& first = entries_[bank.head[list]];
+    if (first.age < oldest) {
+      oldest = first.age;
+      served.older_unhindered = first.run.arrival + (list == 0 ? t_.read_latency : t_.write_latency);
+      served.older_held_by = bank.refreshed ? Owner::refresh : Owner::row;
+    }
+  }
+}
+
 void ChannelController::issue_column(const Candidate& c, Served& served) {
   Entry& entry = entries_[c.entry];
   const RowRun& run = entry.run;
@@ -241,10 +257,16 @@ void ChannelController::issue_column(const Candidate& c, Served& served) {
   served.unhindered = run.arrival + latency;
   served.data_start = c.time + latency;
   served.data_end = last + latency + t_.burst;
-  served.held_by_bank = turned != c.time && bank.column_ok == c.time;
+  served.bank_ready = bank.column_ok + latency;
+  served.bank_owner = bank.column_owner;
   served.held_by = turned == c.time           ? Owner::turnaround
                    : bank.column_ok == c.time ? bank.column_owner
                                               : Owner::queue;
+
+  served.older_unhindered = Served::kNoOlder;
+  if (served.data_start > data_end_) {  // the bus stood idle
+    note_older(entry, served);
+  }
 
   (read ? counters_.reads : counters_.writes) += bursts;
   counters_.row_misses += entry.row_state == RowState::miss;

@@ -41,7 +41,12 @@ struct Served {
   Cycle data_start = 0;
   Cycle data_end = 0;
   Owner held_by = Owner::queue;  ///< constraint that data_start waited for last
-  bool held_by_bank = false;     ///< which was the bank's: its row had to be opened, or it was refreshing
+  Cycle bank_ready = 0;  ///< data could have started for all that the bank needed: its row open, no refresh
+  Owner bank_owner = Owner::row;  ///< what the bank needed last
+  /// If an older request still waits: when its data would have started unhindered, and what holds it.
+  Cycle older_unhindered = kNoOlder;
+  Owner older_held_by = Owner::queue;
+  static constexpr Cycle kNoOlder = std::numeric_limits<Cycle>::max();
 };
 
 enum class Command : std::uint8_t {
@@ -101,6 +106,7 @@ class ChannelController {
   struct Entry {
     RowRun run;
     std::uint16_t next = kNone;  ///< in its bank's list, by age
+    std::int64_t age = 0;        ///< counts up in the order of arrival
     RowState row_state = RowState::hit;
   };
 
@@ -130,7 +136,7 @@ class ChannelController {
     Command command = Command::activate;
     std::uint16_t entry = kNone;
     std::uint16_t bank = 0;
-    Cycle arrival = 0;
+    std::int64_t age = 0;  ///< of its entry; refreshes go first
   };
 
   static constexpr std::size_t kMaxRanks = 4;
@@ -167,6 +173,7 @@ class ChannelController {
   [[nodiscard]] std::uint16_t train_length(const RowRun& run, Cycle time, Cycle spacing) const;
   [[nodiscard]] std::uint16_t bursts_at(const RowRun& run, Cycle time) const;
 
+  void note_older(const Entry& entry, Served& served) const;
   void issue_row(const Candidate& c);
   void issue_refresh(const Candidate& c);
   void issue_column(const Candidate& c, Served& served);
@@ -202,6 +209,7 @@ class ChannelController {
   trace::Access last_access_ = trace::Access::read;
   std::uint16_t last_column_bank_ = 0;
 
+  std::int64_t accepted_ = 0;
   Candidate best_;
   bool planned_ = false;  ///< best_ is the next decision, unless something arrives that can go before
   Cycle next_time_ = kNever;

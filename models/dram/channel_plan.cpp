@@ -68,10 +68,11 @@ void ChannelController::plan_bank(std::uint16_t bank_index, unsigned list, const
   const std::uint16_t hit = bank.open_row == kClosed || waits_too_long ? kNone : oldest_hit(bank, list);
 
   Candidate c{.entry = hit != kNone ? hit : oldest, .bank = bank_index};
-  c.arrival = entries_[c.entry].run.arrival;
+  c.age = entries_[c.entry].age;
+  const Cycle arrival = entries_[c.entry].run.arrival;
   if (hit != kNone) {
     c.command = list == 0 ? Command::read : Command::write;
-    c.time = std::max({bank.column_ok, c.arrival, bounds.by_rank[rank_of(bank_index)]});
+    c.time = std::max({bank.column_ok, arrival, bounds.by_rank[rank_of(bank_index)]});
     if (group_of(bank_index) == group_of(last_column_bank_)) {
       c.time = std::max(c.time, bounds.same_group);
     }
@@ -79,11 +80,11 @@ void ChannelController::plan_bank(std::uint16_t bank_index, unsigned list, const
     const RankState& rank = ranks_[rank_of(bank_index)];
     c.command = Command::activate;
     const Cycle last = rank.activates[(rank.oldest + 3) % 4];
-    c.time = std::max({bank.activate_ok, last + t_.tRRD, rank.activates[rank.oldest] + t_.tFAW, c.arrival,
+    c.time = std::max({bank.activate_ok, last + t_.tRRD, rank.activates[rank.oldest] + t_.tFAW, arrival,
                        command_bus_free_ + column_command_});
   } else {
     c.command = Command::precharge;
-    c.time = std::max({bank.precharge_ok, c.arrival, command_bus_free_ + row_command_});
+    c.time = std::max({bank.precharge_ok, arrival, command_bus_free_ + row_command_});
   }
   if (!refresh_claims(bank_index, c.time)) {
     offer(c);
@@ -105,8 +106,7 @@ void ChannelController::plan_refresh(std::uint16_t rank_index) {
   const auto first = static_cast<std::uint16_t>(rank_index * banks_per_rank_ + (all ? 0 : rank.refresh_bank));
   const auto end = static_cast<std::uint16_t>(first + (all ? banks_per_rank_ : 1));
 
-  Candidate c{
-      .command = all ? Command::refresh_all : Command::refresh_bank, .bank = first, .arrival = kLongAgo};
+  Candidate c{.command = all ? Command::refresh_all : Command::refresh_bank, .bank = first, .age = -1};
   c.time = std::max(rank.refresh_due, command_bus_free_ + row_command_);
   bool open = false;
   for (std::uint16_t b = first; b < end; ++b) {
@@ -138,7 +138,7 @@ void ChannelController::offer(const Candidate& c) {
     return;
   }
   const bool column = is_column(c.command);
-  if (column != is_column(best_.command) ? column : c.arrival < best_.arrival) {
+  if (column != is_column(best_.command) ? column : c.age < best_.age) {
     best_ = c;
   }
 }
