@@ -149,13 +149,8 @@ void BurstPath::note_wait(const Served& served, Picoseconds gap, InFlight& piece
   const Picoseconds unhindered = clock_.time(served.unhindered);
   piece.waited = std::max(Picoseconds(), clock_.time(served.data_start) - unhindered);
   const Picoseconds bank = clock_.time(served.bank_ready) - unhindered;
-  if (bank > Picoseconds()) {
-    piece.held = std::min(piece.waited, bank);
-    piece.held_by = served.bank_owner;
-  } else {
-    piece.held = std::min(piece.waited, gap);
-    piece.held_by = served.held_by;
-  }
+  piece.held = std::min(piece.waited, bank > Picoseconds() ? bank : gap);
+  piece.held_by = bank > Picoseconds() ? served.bank_owner : served.held_by;
 }
 
 Delivery BurstPath::delivery(const InFlight& piece, Picoseconds end) {

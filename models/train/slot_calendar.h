@@ -52,7 +52,9 @@ class SlotCalendar {
     }
     if (slot.start > end_) {
       const bool turned = distance(lane_, lane) > 0 && slot.start == free_for(lane);
-      leave({end_, slot.start, lane_, lane, turned ? Wait{.since = end_, .owner = Owner::turnaround} : wait});
+      const Owner owner =
+          lane_ == lane ? Owner::queue : Owner::turnaround;  // bursts of one bank group, or a turn
+      leave({end_, slot.start, lane_, lane, turned ? Wait{.since = end_, .owner = owner} : wait});
     }
     end_ = slot.start + length;
     lane_ = lane;

@@ -37,7 +37,7 @@ std::vector<std::int64_t> distances(const TrainTiming& t, std::size_t ranks, std
     for (const Lane& b : lanes) {
       std::int64_t gap = a.rank == b.rank ? 0 : t.rank_switch;
       if (a.write == b.write && a.rank == b.rank && a.group == b.group) {
-        gap = std::max(gap, t.tCCD_L - t.burst);
+        gap = std::max(gap, t.group_gap);
       } else if (!a.write && b.write) {
         gap = std::max(gap, t.read_to_write);
       } else if (a.write && !b.write && a.rank == b.rank) {
@@ -180,7 +180,7 @@ TrainPath::Beats TrainPath::book(TrainChannel& channel, const DramPlace& place, 
   channel.bus.book(slot, length, lane, wait);
   Beats beats{.start = slot.start, .end = slot.start + length};
   for (std::int64_t i = 1; split_ && i < request.lines * bursts_per_line_; ++i) {
-    beats.end = channel.bus.book(beats.end - t_.burst + t_.tCCD_L, t_.burst, lane, wait) + t_.burst;
+    beats.end = channel.bus.book(beats.end + t_.group_gap, t_.burst, lane, wait) + t_.burst;
   }
   channel.rows.use(place.bank, beats.end - t_.burst - latency,
                    write ? t_.write_to_precharge : t_.read_to_precharge);

@@ -21,8 +21,7 @@ TrainTiming train_timing(const config::DramPartSpec& part, bool turnaround) {
           .tRPpb = ps(t.tRPpb),
           .tRPab = ps(t.tRPab),
           .tRAS = ps(t.tRAS),
-          .tCCD = ps(t.tCCD),
-          .tCCD_L = ps(t.tCCD_L),
+          .group_gap = t.tCCD_L > t.burst ? ps(t.tCCD_L - t.burst) + 1 : 0,  // another group's burst fits in
           .activate = ps(std::max(t.tRRD, (t.tFAW + 3) / 4)),
           .read_to_precharge = ps(t.read_to_precharge),
           .write_to_precharge = ps(t.write_to_precharge),

@@ -12,8 +12,9 @@ namespace kvsim::model {
 struct TrainTiming {
   std::int64_t clock;
   std::int64_t burst, read_latency, write_latency;
-  std::int64_t tRCD, tRPpb, tRPab, tRAS, tCCD, tCCD_L;
-  std::int64_t activate;  ///< between activates of a rank: tRRD, or a quarter of tFAW if that is more
+  std::int64_t tRCD, tRPpb, tRPab, tRAS;
+  std::int64_t group_gap;  ///< idle time on the data bus between bursts of one bank group
+  std::int64_t activate;   ///< between activates of a rank: tRRD, or a quarter of tFAW if that is more
   std::int64_t read_to_precharge, write_to_precharge;
   std::int64_t read_to_write, write_to_read, rank_switch;  ///< idle time on the data bus
   std::int64_t tRFCab, tRFCpb, tREFI;
