@@ -35,6 +35,7 @@ ChannelRows::Opening ChannelRows::open_anew(std::uint32_t bank, std::uint32_t ro
   }
   const bool conflict = b.row != kClosed;
   SlotCalendar& activates = activates_of_[bank / banks_per_rank_];
+  activates.forget_before(floor_);
   const auto activate = [&] {
     const std::int64_t earliest =
         b.row != kClosed ? std::max(asked, b.precharge_ok) + t_.tRPpb : std::max(asked, b.activate_ok);
@@ -98,12 +99,6 @@ void ChannelRows::refresh_once(std::uint32_t first, std::uint32_t end, std::int6
     b.refresh_due += t_.tREFI;
   }
   ++refreshes_;
-}
-
-void ChannelRows::forget_before(std::int64_t time) {
-  for (SlotCalendar& activates : activates_of_) {
-    activates.forget_before(time);
-  }
 }
 
 }  // namespace kvsim::model

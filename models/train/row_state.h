@@ -55,7 +55,8 @@ class ChannelRows {
   /// Refreshes what has fallen due by `command` and opens the row again.
   Opening refresh_and_open(std::uint32_t bank, std::uint32_t row, std::int64_t asked, std::int64_t command);
 
-  void forget_before(std::int64_t time);
+  /// Nothing is asked for before `time` any more.
+  void forget_before(std::int64_t time) { floor_ = time; }
   [[nodiscard]] std::int64_t misses() const { return misses_; }
   [[nodiscard]] std::int64_t conflicts() const { return conflicts_; }
   [[nodiscard]] std::int64_t activates() const { return misses_ + conflicts_; }
@@ -87,6 +88,7 @@ class ChannelRows {
   std::uint32_t banks_per_rank_;
   std::vector<Bank> banks_;
   std::vector<SlotCalendar> activates_of_;  ///< by rank
+  std::int64_t floor_ = 0;
   std::int64_t misses_ = 0;
   std::int64_t conflicts_ = 0;
   std::int64_t refreshes_ = 0;

@@ -60,14 +60,19 @@ TrainPath::TrainPath(const config::DeviceSpec& device)
       line_time_(bursts_per_line_ * t_.burst),
       fabric_line_time_((Bytes(kLineBytes) / device.interconnect.bandwidth).count()),
       split_(device.dram.bank_groups > 1),
-      banks_per_rank_(static_cast<std::uint32_t>(device.dram.banks)),
-      banks_per_group_(static_cast<std::uint32_t>(device.dram.banks / device.dram.bank_groups)),
-      groups_(static_cast<std::size_t>(device.dram.bank_groups)),
       fabric_({0}, 1, fabric_line_time_) {
   const auto ranks = static_cast<std::size_t>(device.controller.ranks);
+  const auto groups = static_cast<std::size_t>(device.dram.bank_groups);
+  const auto banks = static_cast<std::size_t>(device.dram.banks);
+  for (std::size_t bank = 0; bank < ranks * banks; ++bank) {
+    const std::size_t group = bank % banks / (banks / groups);
+    for (const std::size_t direction : {0, 1}) {
+      lanes_.push_back((bank / banks * 2 + direction) * groups + group);
+    }
+  }
   for (std::int64_t c = 0; c < device.controller.channels; ++c) {
     channels_.push_back({.rows = ChannelRows(t_, device.dram, device.controller),
-                         .bus = SlotCalendar(distances(t_, ranks, groups_), ranks * 2 * groups_, t_.burst),
+                         .bus = SlotCalendar(distances(t_, ranks, groups), ranks * 2 * groups, t_.burst),
                          .writes = {}});
   }
 }
@@ -143,12 +148,12 @@ void TrainPath::read(TrainStream& stream, const LineGroup& group) {
   // The interconnect passes data on as it comes, or when all that came before has been passed on.
   const std::int64_t begins = beats.start + interconnect_.response_latency.count();
   const std::int64_t ends = beats.end + interconnect_.response_latency.count();
-  fabric_.forget_before(floor_);
+  fabric_.forget_before(floor_ + t_.read_latency + interconnect_.response_latency.count());
   const std::int64_t passing = group.lines * fabric_line_time_;
   const std::int64_t arrival = std::max(ends, fabric_.book(begins, passing, 0, {}) + passing);
   const std::int64_t queued = arrival - ends;
   const bool fabric_holds = queued > beats.held;  // one owner for each delivery: what held it longest
-  const std::int64_t spacing = (beats.end - beats.start) / group.lines;
+  const std::int64_t spacing = split_ ? (beats.end - beats.start) / group.lines : line_time_;
   stream.deliver({.first = begins + spacing + queued,
                   .spacing = spacing,
                   .behind_data = beats.behind_data + (fabric_holds ? 0 : queued),
@@ -156,18 +161,13 @@ void TrainPath::read(TrainStream& stream, const LineGroup& group) {
                   .held_by = fabric_holds ? Owner::queue : beats.held_by});
 }
 
-std::size_t TrainPath::lane_of(std::uint32_t bank, Access access) const {
-  const std::size_t rank = bank / banks_per_rank_;
-  const std::size_t group = bank % banks_per_rank_ / banks_per_group_;
-  return (rank * 2 + (access == Access::write ? 1 : 0)) * groups_ + group;
-}
-
 TrainPath::Beats TrainPath::book(TrainChannel& channel, const DramPlace& place, const Request& request) {
   const bool write = request.access == Access::write;
   const std::int64_t latency = write ? t_.write_latency : t_.read_latency;
   const std::size_t lane = lane_of(place.bank, request.access);
   const std::int64_t length = split_ ? t_.burst : request.lines * line_time_;
-  channel.bus.forget_before(floor_);
+  channel.bus.forget_before(floor_ + std::min(t_.read_latency, t_.write_latency));
+  channel.rows.forget_before(floor_);
   ChannelRows::Opening opening = channel.rows.open(place.bank, place.row.value(), request.asked);
   SlotCalendar::Slot slot = channel.bus.find(opening.ready + latency, length, lane);
   while (channel.rows.refresh_comes_before(place.bank, slot.start - latency)) {

@@ -65,19 +65,19 @@ class TrainPath final : public MemoryPath {
   void drain(TrainChannel& channel, std::int64_t lines, std::int64_t time);
   bool drain_idle(std::int64_t time);
   Beats book(TrainChannel& channel, const DramPlace& place, const Request& request);
-  [[nodiscard]] std::size_t lane_of(std::uint32_t bank, trace::Access access) const;
+  [[nodiscard]] std::size_t lane_of(std::uint32_t bank, trace::Access access) const {
+    return lanes_[2 * bank + (access == trace::Access::write ? 1 : 0)];
+  }
 
   config::InterconnectSpec interconnect_;
   config::MemoryControllerSpec controller_;
   TrainTiming t_;
   AddressMap map_;
   std::int64_t bursts_per_line_;
-  std::int64_t line_time_;         ///< data beats of a line
-  std::int64_t fabric_line_time_;  ///< a line on the interconnect
-  bool split_;                     ///< bursts are booked one by one: other bank groups' come between
-  std::uint32_t banks_per_rank_;
-  std::uint32_t banks_per_group_;
-  std::size_t groups_;
+  std::int64_t line_time_;          ///< data beats of a line
+  std::int64_t fabric_line_time_;   ///< a line on the interconnect
+  bool split_;                      ///< bursts are booked one by one: other bank groups' come between
+  std::vector<std::size_t> lanes_;  ///< of the data bus, by bank and direction
 
   std::deque<TrainStream> streams_;
   std::vector<std::int64_t> next_;  ///< by stream

@@ -30,8 +30,8 @@ TrainStream::TrainStream(const StreamWindow& window, const Groups& groups)
       ahead_(static_cast<std::uint64_t>(window.ahead)),
       stores_in_flight_(static_cast<std::uint64_t>(window.stores)),
       training_(window.training),
-      page_bytes_(window.page.count()),
-      granule_(groups.granule.count()),
+      page_mask_(window.page.count() - 1),
+      block_mask_(std::min(groups.granule, window.page).count() - 1),
       most_lines_(std::min({groups.most_lines, window.in_flight, window.stores})),
       spread_(groups.spread.count()),
       mask_(ring_mask(window.ahead + most_lines_ + 1)),
@@ -41,6 +41,9 @@ TrainStream::TrainStream(const StreamWindow& window, const Groups& groups)
       taken_(store_mask_ + 1) {
   check(window.in_flight >= 1 && window.ahead >= window.in_flight && window.stores >= 1,
         "a window holds at least one line, and ahead covers what is in flight");
+  check(std::has_single_bit(static_cast<std::uint64_t>(groups.granule.count())) &&
+            std::has_single_bit(static_cast<std::uint64_t>(window.page.count())),
+        "granules and pages are powers of two");
 }
 
 void TrainStream::begin(Picoseconds now) {
@@ -127,7 +130,7 @@ void TrainStream::plan() {
     plan_store();
     return;
   }
-  const std::int64_t page = row_at_ / page_bytes_;
+  const std::int64_t page = row_at_ & ~page_mask_;
   if (page != page_) {
     page_ = page;
     page_lines_ = 0;
@@ -156,8 +159,7 @@ void TrainStream::plan_store() {
 }
 
 std::int64_t TrainStream::lines_at_hand() const {
-  const std::int64_t end =
-      std::min({row_end_, (row_at_ / granule_ + 1) * granule_, (row_at_ / page_bytes_ + 1) * page_bytes_});
+  const std::int64_t end = std::min(row_end_, (row_at_ | block_mask_) + 1);
   return std::min((end - row_at_) / kLineBytes, most_lines_);
 }
 

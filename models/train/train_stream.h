@@ -72,7 +72,10 @@ class TrainStream final : public EngineStream {
 
   // What does not change.
   std::uint64_t in_flight_, ahead_, stores_in_flight_;
-  std::int64_t training_, page_bytes_, granule_, most_lines_, spread_;
+  std::int64_t training_;
+  std::int64_t page_mask_,
+      block_mask_;  ///< of addresses within a page, and within what a group must not leave
+  std::int64_t most_lines_, spread_;
   std::uint64_t mask_;        ///< of the rings by line,
   std::uint64_t store_mask_;  ///< and by store
 
