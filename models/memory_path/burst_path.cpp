@@ -2,6 +2,7 @@
 #include "models/memory_path/burst_path.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "configs/error/error.h"
 
@@ -14,6 +15,7 @@ BurstPath::BurstPath(const config::DeviceSpec& device)
       clock_(command_clock(device.dram)),
       map_(device.controller.mapping, device.dram.banks),
       burst_bytes_(burst_bytes(device.dram).count()),
+      line_bursts_(static_cast<std::uint16_t>(kLineBytes / burst_bytes_)),
       line_time_(clock_.time(clock_timing(device.dram, true).burst * kLineBytes / burst_bytes_)),
       fabric_line_time_(Bytes(kLineBytes) / device.interconnect.bandwidth) {
   for (std::int64_t c = 0; c < device.controller.channels; ++c) {
@@ -26,8 +28,7 @@ BurstPath::BurstPath(const config::DeviceSpec& device)
 EngineStream& BurstPath::add_stream(const StreamWindow& window) {
   check(streams_.size() < kMaxStreams, "at most 64 streams");
   next_issue_.push_back(LineStream::kNever);
-  return streams_.emplace_back(window,
-                               LineStream::Pieces{.granule = map_.granule(), .max_lines = 1, .spread = {}});
+  return streams_.emplace_back(window);
 }
 
 Picoseconds BurstPath::run() {
@@ -65,8 +66,8 @@ void BurstPath::look_at(std::size_t stream) {
 }
 
 void BurstPath::issue(std::size_t stream) {
-  const Picoseconds last = next_issue_[stream] + interconnect_.request_latency;
-  const Piece piece = streams_[stream].issue();
+  const Cycle arrival = clock_.cycle_at(next_issue_[stream] + interconnect_.request_latency);
+  const LineRequest request = streams_[stream].issue();
   look_at(stream);
   if (free_tags_.empty()) {
     free_tags_.push_back(static_cast<std::uint32_t>(in_flight_.size()));
@@ -74,23 +75,16 @@ void BurstPath::issue(std::size_t stream) {
   }
   const std::uint32_t tag = free_tags_.back();
   free_tags_.pop_back();
-  in_flight_[tag] = {.stream = static_cast<std::uint32_t>(stream),
-                     .slot = piece.slot,
-                     .owner = piece.owner,
-                     .lines = piece.lines};
-  // The first lines were asked for a little earlier, but no earlier than it takes to reach the controller.
-  const Cycle arrival = clock_.cycle_at(piece.first + interconnect_.request_latency);
-  const Cycle spread = piece.lines == 1 ? 0 : clock_.cycle_at(last) - arrival;
-  const DramPlace place = map_.place(piece.address);
+  in_flight_[tag] = {
+      .stream = static_cast<std::uint32_t>(stream), .slot = request.slot, .owner = request.owner};
+  const DramPlace place = map_.place(request.address);
   const std::size_t channel = place.channel.pos();
-  channels_[channel].controller.add(
-      {.arrival = arrival,
-       .line_spacing = piece.lines == 1 ? 0 : spread / (piece.lines - 1),
-       .tag = tag,
-       .row = place.row.value(),
-       .bank = static_cast<std::uint16_t>(place.bank),
-       .bursts = static_cast<std::uint16_t>(piece.lines * kLineBytes / burst_bytes_),
-       .access = piece.access});
+  channels_[channel].controller.add({.arrival = arrival,
+                                     .tag = tag,
+                                     .row = place.row.value(),
+                                     .bank = static_cast<std::uint16_t>(place.bank),
+                                     .bursts = line_bursts_,
+                                     .access = request.access});
   next_step_[channel] = clock_.time(channels_[channel].controller.next_time());
 }
 
@@ -105,30 +99,30 @@ void BurstPath::step(std::size_t channel) {
 }
 
 void BurstPath::deliver(const Served& served, ChannelState& channel) {
-  InFlight& piece = in_flight_[served.tag];
+  InFlight& line = in_flight_[served.tag];
   const Picoseconds start = clock_.time(served.data_start);
   const Picoseconds end = clock_.time(served.data_end);
-  // The bus stood idle before these beats, while the piece waited or before it came.
+  // The bus stood idle before these beats, while the line waited or before it came.
   const Picoseconds gap = start - std::max(channel.bus_end, std::min(start, clock_.time(served.unhindered)));
-  bus_time_.beats.add(piece.owner, end - start);
+  bus_time_.beats.add(line.owner, end - start);
   note_gap(served, channel.bus_end, start, gap);
   channel.bus_end = end;
-  if (piece.first_line == LineStream::kNever) {
-    piece.first_line = start + line_time_;
-    note_wait(served, gap, piece);
+  if (!line.begun) {
+    line.begun = true;
+    note_wait(served, gap, line);
   }
   (served.access == Access::read ? read_ : written_) += Bytes(served.bursts * burst_bytes_);
   if (!served.last) {
     return;
   }
   free_tags_.push_back(served.tag);
-  LineStream& stream = streams_[piece.stream];
+  LineStream& stream = streams_[line.stream];
   if (served.access == Access::write) {
-    stream.taken(piece.slot, end);
+    stream.taken(line.slot, end);
   } else {
-    stream.arrived(piece.slot, delivery(piece, end));
+    stream.arrived(line.slot, delivery(line, end));
   }
-  look_at(piece.stream);
+  look_at(line.stream);
 }
 
 /// The bus stood idle for the sake of the oldest request that waited.
@@ -143,36 +137,32 @@ void BurstPath::note_gap(const Served& served, Picoseconds bus_end, Picoseconds 
   bus_time_.gaps.add(served.held_by, gap);
 }
 
-/// What the piece waited for before its first beat: its bank until that was ready, then other data while the
+/// What the line waited for before its first beat: its bank until that was ready, then other data while the
 /// bus was busy, or what kept the bus idle.
-void BurstPath::note_wait(const Served& served, Picoseconds gap, InFlight& piece) const {
+void BurstPath::note_wait(const Served& served, Picoseconds gap, InFlight& line) const {
   const Picoseconds unhindered = clock_.time(served.unhindered);
-  piece.waited = std::max(Picoseconds(), clock_.time(served.data_start) - unhindered);
+  line.waited = std::max(Picoseconds(), clock_.time(served.data_start) - unhindered);
   const Picoseconds bank = clock_.time(served.bank_ready) - unhindered;
-  piece.held = std::min(piece.waited, bank > Picoseconds() ? bank : gap);
-  piece.held_by = bank > Picoseconds() ? served.bank_owner : served.held_by;
+  line.held = std::min(line.waited, bank > Picoseconds() ? bank : gap);
+  line.held_by = bank > Picoseconds() ? served.bank_owner : served.held_by;
 }
 
-Delivery BurstPath::delivery(const InFlight& piece, Picoseconds end) {
+Delivery BurstPath::delivery(const InFlight& line, Picoseconds end) {
   // The interconnect passes data on as it comes: the last of it leaves when it has come, or when all that
   // came before has been passed on.
   const Picoseconds unqueued = end + interconnect_.response_latency;
-  const Picoseconds begins = unqueued - line_time_ * piece.lines;
-  fabric_free_ = std::max(fabric_free_, begins) + fabric_line_time_ * piece.lines;
+  const Picoseconds begins = unqueued - line_time_;
+  fabric_free_ = std::max(fabric_free_, begins) + fabric_line_time_;
   const Picoseconds arrival = std::max(unqueued, fabric_free_);
   check(arrival >= now_, "data arrives after everything that was decided before it");
 
   const Picoseconds queued = arrival - unqueued;
-  const bool fabric_holds = queued > piece.held;  // one owner for each delivery: what held it longest
+  const bool fabric_holds = queued > line.held;  // one owner for each delivery: what held it longest
 
-  // If the piece was served in parts, its first line may have come long before; the stream learns of it only
-  // now.
-  const Picoseconds spread = end - std::min(piece.first_line, end);
-  return {.first = std::max(arrival - spread, now_),
-          .last = arrival,
-          .behind_data = piece.waited - piece.held + (fabric_holds ? Picoseconds() : queued),
-          .held = fabric_holds ? queued : piece.held,
-          .held_by = fabric_holds ? Owner::queue : piece.held_by};
+  return {.arrival = arrival,
+          .behind_data = line.waited - line.held + (fabric_holds ? Picoseconds() : queued),
+          .held = fabric_holds ? queued : line.held,
+          .held_by = fabric_holds ? Owner::queue : line.held_by};
 }
 
 MemoryCounters BurstPath::counters() const {

@@ -16,9 +16,9 @@
 
 namespace kvsim::model {
 
-/// Event loop over streams and channels in plain C++. It pulls pieces out of the attached streams, carries
-/// them to their channel and their data back, and notes what the buses did. Time order holds across all
-/// streams and channels, so what a stream may see never depends on how far another has been simulated.
+/// Event loop over streams and channels in plain C++. It takes lines from the attached streams, carries
+/// the requests to their channel and their data back, and notes what the buses did. Time order holds across
+/// all streams and channels, so what a stream may see never depends on how far another has been simulated.
 class BurstPath final : public MemoryPath {
  public:
   explicit BurstPath(const config::DeviceSpec& device);
@@ -35,10 +35,9 @@ class BurstPath final : public MemoryPath {
     std::uint32_t stream = 0;
     std::uint32_t slot = 0;
     Owner owner = Owner::other_data;
-    std::int64_t lines = 0;
-    Picoseconds first_line = LineStream::kNever;  ///< end of its data beats
-    Picoseconds waited{};                         ///< in the controller, before its first beat,
-    Picoseconds held{};                           ///< and of that not behind others' data, but
+    bool begun = false;    ///< some of its data beats have been
+    Picoseconds waited{};  ///< in the controller, before its first beat,
+    Picoseconds held{};    ///< and of that not behind others' data, but
     Owner held_by = Owner::queue;
   };
   struct ChannelState {
@@ -51,13 +50,14 @@ class BurstPath final : public MemoryPath {
   void step(std::size_t channel);
   void deliver(const Served& served, ChannelState& channel);
   void note_gap(const Served& served, Picoseconds bus_end, Picoseconds start, Picoseconds gap);
-  void note_wait(const Served& served, Picoseconds gap, InFlight& piece) const;
-  [[nodiscard]] Delivery delivery(const InFlight& piece, Picoseconds end);
+  void note_wait(const Served& served, Picoseconds gap, InFlight& line) const;
+  [[nodiscard]] Delivery delivery(const InFlight& line, Picoseconds end);
 
   config::InterconnectSpec interconnect_;
   CommandClock clock_;
   AddressMap map_;
   std::int64_t burst_bytes_;
+  std::uint16_t line_bursts_;
   Picoseconds line_time_;         ///< data beats of a line on its channel
   Picoseconds fabric_line_time_;  ///< a line on the interconnect
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whatever is asked of a stream, and however late it comes back: do the window's rules hold?
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -19,7 +20,6 @@ using trace::Access;
 
 struct Scenario {
   StreamWindow window;
-  LineStream::Pieces pieces{.granule = 2_KiB, .max_lines = 1, .spread = {}};
   std::vector<Segment> segments;
 };
 
@@ -35,12 +35,6 @@ StreamWindow random_window(Random& random) {
   window.training = pick(random, 0, 4);
   window.page = Bytes(pick(random, 0, 1) == 0 ? 1024 : 4096);
   return window;
-}
-
-LineStream::Pieces random_pieces(const StreamWindow& window, Random& random) {
-  return {.granule = Bytes(64 << pick(random, 0, 5)),
-          .max_lines = pick(random, 1, std::min(window.in_flight, window.stores)),
-          .spread = Picoseconds(pick(random, 0, 50'000))};
 }
 
 /// Runs and strided rows, at any byte, that read; with `writes` also stores and write-backs.
@@ -77,21 +71,20 @@ struct Finished {
 
 /// Latencies between 50 and 350 ns, so that lines overtake each other.
 Finished run(const Scenario& scenario, std::uint64_t seed, Picoseconds start = {}) {
-  LineStream stream(scenario.window, scenario.pieces);
+  LineStream stream(scenario.window);
   stream.begin(start);
   for (const Segment& segment : scenario.segments) {
     stream.push(segment);
   }
   Random random(seed);
-  FakeMemory memory(stream, [&](const Piece&) { return Picoseconds(pick(random, 50'000, 350'000)); });
+  FakeMemory memory(stream, [&](const LineRequest&) { return Picoseconds(pick(random, 50'000, 350'000)); });
   memory.run();
   EXPECT_TRUE(stream.idle());
   EXPECT_EQ(stream.finished().size(), scenario.segments.size());
   return {memory.transfers(), stream.used_until(), stream.engine_time()};
 }
 
-/// The rules line by line, as the class comment has them, without a window that slides: for reads, one line a
-/// piece.
+/// The rules line by line, as the class comment has them, for reads, without a window that slides.
 class Reference {
  public:
   explicit Reference(const StreamWindow& window) : window_(window) {}
@@ -174,8 +167,7 @@ TEST(LineStreamProperty, LineByLineItFollowsTheRules) {
 TEST(LineStreamProperty, EveryLineIsAskedForOnceAndInOrder) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     Random random(seed);
-    Scenario scenario{.window = random_window(random), .segments = random_segments(random, true)};
-    scenario.pieces = random_pieces(scenario.window, random);
+    const Scenario scenario{.window = random_window(random), .segments = random_segments(random, true)};
     std::vector<trace::Address> expected;
     for (const auto& lines : expected_lines(scenario.segments)) {
       expected.insert(expected.end(), lines.begin(), lines.end());
@@ -196,10 +188,7 @@ Picoseconds work_of(const std::vector<Segment>& segments) {
 TEST(LineStreamProperty, AnEngineWorksOrStallsOrIsBehindData) {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     Random random(seed);
-    Scenario scenario{.window = random_window(random), .segments = random_segments(random, true)};
-    if (seed % 2 == 1) {
-      scenario.pieces = random_pieces(scenario.window, random);
-    }
+    const Scenario scenario{.window = random_window(random), .segments = random_segments(random, true)};
     const Picoseconds start(pick(random, 0, 1'000'000));
     const Finished actual = run(scenario, seed, start);
     ASSERT_EQ(work_of(scenario.segments) + actual.engine.stalls.total() + actual.engine.behind_data,
@@ -212,25 +201,20 @@ TEST(LineStreamProperty, AnEngineWorksOrStallsOrIsBehindData) {
   }
 }
 
-/// Most lines of reads that are on their way at any time. The lines of a piece arrive evenly spaced; here
-/// they all count from when its last was asked for, which is when the window is fullest.
+/// Most reads that are on their way at any time.
 std::int64_t most_in_flight(const std::vector<Transfer>& transfers) {
   std::vector<std::pair<Picoseconds, std::int64_t>> changes;
   for (const Transfer& transfer : transfers) {
-    if (transfer.piece.access == Access::read) {
-      const std::int64_t last = transfer.piece.lines - 1;
-      const Picoseconds spread = transfer.asked - transfer.piece.first;
-      changes.emplace_back(transfer.asked, transfer.piece.lines);
-      for (std::int64_t line = 0; line <= last; ++line) {
-        changes.emplace_back(transfer.done - spread * (last - line) / std::max<std::int64_t>(1, last), -1);
-      }
+    if (transfer.request.access == Access::read) {
+      changes.emplace_back(transfer.asked, 1);
+      changes.emplace_back(transfer.done, -1);
     }
   }
   std::sort(changes.begin(), changes.end());  // at the same time, what arrives makes room first
   std::int64_t now = 0;
   std::int64_t most = 0;
-  for (const auto& [time, lines] : changes) {
-    now += lines;
+  for (const auto& [time, change] : changes) {
+    now += change;
     most = std::max(most, now);
   }
   return most;
@@ -239,10 +223,7 @@ std::int64_t most_in_flight(const std::vector<Transfer>& transfers) {
 TEST(LineStreamProperty, NoMoreLinesAreInFlightThanTheWindowHolds) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     Random random(seed);
-    Scenario scenario{.window = random_window(random), .segments = random_segments(random, true)};
-    if (seed % 2 == 1) {
-      scenario.pieces = random_pieces(scenario.window, random);
-    }
+    const Scenario scenario{.window = random_window(random), .segments = random_segments(random, true)};
     ASSERT_LE(most_in_flight(run(scenario, seed).transfers), scenario.window.in_flight) << seed;
   }
 }

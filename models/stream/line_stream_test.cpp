@@ -20,12 +20,7 @@ using trace::Access;
 
 constexpr Picoseconds kLatency = 100_ns;
 
-/// Pieces of up to `max_lines` lines, however far apart they are asked for.
-LineStream::Pieces pieces(std::int64_t max_lines = 1, Bytes granule = 4_KiB) {
-  return {.granule = granule, .max_lines = max_lines, .spread = 1_ms};
-}
-
-Picoseconds constant(const Piece& /*piece*/) {
+Picoseconds constant(const LineRequest& /*request*/) {
   return kLatency;
 }
 
@@ -33,10 +28,9 @@ Bytes lines(std::int64_t count) {
   return Bytes(count * kLineBytes);
 }
 
-/// Time that a stream needs for `segments`, with pieces of up to `max_lines` lines.
-Picoseconds time_of(const StreamWindow& window, const std::vector<Segment>& segments,
-                    std::int64_t max_lines = 1) {
-  LineStream stream(window, pieces(max_lines));
+/// Time that a stream needs for `segments`.
+Picoseconds time_of(const StreamWindow& window, const std::vector<Segment>& segments) {
+  LineStream stream(window);
   stream.begin(Picoseconds());
   for (const Segment& segment : segments) {
     stream.push(segment);
@@ -55,25 +49,15 @@ TEST(LineStream, MovesItsLinesInFlightOncePerLatency) {
   }
 }
 
-TEST(LineStream, PiecesOfSeveralLinesMoveAsMuch) {
-  for (const std::int64_t max_lines : {2, 4, 8}) {
-    const Picoseconds time =
-        time_of({.in_flight = 16, .ahead = 32, .stores = 16}, {run_of(0, lines(16 * 50))}, max_lines);
-    EXPECT_EQ(time, kLatency * 50) << max_lines;
-  }
-}
-
 TEST(LineStream, KeepsThePaceOfItsWork) {
-  for (const std::int64_t max_lines : {1, 4}) {
-    Segment segment = run_of(0, lines(1000));
-    segment.per_line = 20_ns;
-    const Picoseconds time = time_of({.in_flight = 16, .ahead = 32, .stores = 16}, {segment}, max_lines);
-    EXPECT_EQ(time, kLatency + 1000 * segment.per_line) << max_lines;
-  }
+  Segment segment = run_of(0, lines(1000));
+  segment.per_line = 20_ns;
+  const Picoseconds time = time_of({.in_flight = 16, .ahead = 32, .stores = 16}, {segment});
+  EXPECT_EQ(time, kLatency + 1000 * segment.per_line);
 }
 
 TEST(LineStream, ComputeBoundWorkStallsForItsFirstLineOnly) {
-  LineStream stream({.in_flight = 16, .ahead = 32, .stores = 16}, pieces());
+  LineStream stream({.in_flight = 16, .ahead = 32, .stores = 16});
   stream.begin(Picoseconds());
   Segment segment = run_of(0, lines(1000));
   segment.per_line = 20_ns;
@@ -111,7 +95,7 @@ TEST(LineStream, AnEngineThatKnowsItsAddressesDoesNotStopAtPages) {
 }
 
 TEST(LineStream, StoresLeaveAsMemoryTakesThem) {
-  LineStream stream({.stores = 4}, pieces());
+  LineStream stream({.stores = 4});
   stream.begin(Picoseconds());
   stream.push(run_of(0, lines(200), Access::write));
   FakeMemory memory(stream, constant);
@@ -124,7 +108,7 @@ TEST(LineStream, StoresLeaveAsMemoryTakesThem) {
 }
 
 TEST(LineStream, AStoreWaitsForTheWorkBeforeIt) {
-  LineStream stream({.in_flight = 4, .ahead = 8, .stores = 4}, pieces());
+  LineStream stream({.in_flight = 4, .ahead = 8, .stores = 4});
   stream.begin(Picoseconds());
   Segment read = run_of(0, lines(4));
   read.per_line = 10_ns;
@@ -138,7 +122,7 @@ TEST(LineStream, AStoreWaitsForTheWorkBeforeIt) {
 }
 
 TEST(LineStream, APostedWriteLeavesAtOnce) {
-  LineStream stream({.in_flight = 4, .ahead = 8, .stores = 4}, pieces());
+  LineStream stream({.in_flight = 4, .ahead = 8, .stores = 4});
   stream.begin(Picoseconds());
   Segment write = run_of(1 << 20, lines(1), Access::write);
   write.posted = true;
@@ -175,7 +159,7 @@ TEST(LineStream, WorkOnDataAtHandComesBeforeTheFirstLine) {
 }
 
 TEST(LineStream, EachSegmentsEndIsTold) {
-  LineStream stream({.in_flight = 2, .ahead = 2}, pieces());
+  LineStream stream({.in_flight = 2, .ahead = 2});
   stream.begin(1_us);
   stream.push(run_of(0, lines(2)));
   stream.push(run_of(128, lines(2)));
@@ -187,7 +171,7 @@ TEST(LineStream, EachSegmentsEndIsTold) {
 }
 
 TEST(LineStream, BeginsAgainWithAnEmptyWindow) {
-  LineStream stream({.in_flight = 2, .ahead = 2}, pieces());
+  LineStream stream({.in_flight = 2, .ahead = 2});
   for (const Picoseconds start : {0_us, 5_us, 9_us}) {
     stream.begin(start);
     stream.push(run_of(0, lines(20)));
@@ -197,9 +181,9 @@ TEST(LineStream, BeginsAgainWithAnEmptyWindow) {
   }
 }
 
-/// Lines that a segment asks for, with pieces of up to `max_lines` lines.
-std::vector<trace::Address> asked(const Segment& segment, std::int64_t max_lines = 1) {
-  LineStream stream({.in_flight = 64, .ahead = 64, .stores = 64}, pieces(max_lines));
+/// Lines that a segment asks for.
+std::vector<trace::Address> asked(const Segment& segment) {
+  LineStream stream({.in_flight = 64, .ahead = 64, .stores = 64});
   stream.begin(Picoseconds());
   stream.push(segment);
   FakeMemory memory(stream, constant);
@@ -217,9 +201,7 @@ TEST(LineStream, RowsKeepTheirStride) {
   Segment rows = run_of(0, 128_B);
   rows.rows = 3;
   rows.stride = 4096_B;
-  for (const std::int64_t max_lines : {1, 8}) {
-    EXPECT_THAT(asked(rows, max_lines), ElementsAre(0, 64, 4096, 4160, 8192, 8256));
-  }
+  EXPECT_THAT(asked(rows), ElementsAre(0, 64, 4096, 4160, 8192, 8256));
 }
 
 TEST(LineStream, ALineThatTwoRowsShareIsAskedForOnce) {
@@ -227,19 +209,6 @@ TEST(LineStream, ALineThatTwoRowsShareIsAskedForOnce) {
   rows.rows = 4;
   rows.stride = 48_B;  // rows at 32, 80, 128, 176: the second lies in the first's last line, and so on
   EXPECT_THAT(asked(rows), ElementsAre(0, 64, 128, 192));
-}
-
-TEST(LineStream, PiecesStayWithinTheirGranule) {
-  LineStream stream({.in_flight = 64, .ahead = 64, .stores = 64}, pieces(8, 256_B));
-  stream.begin(Picoseconds());
-  stream.push(run_of(64, lines(9)));
-  FakeMemory memory(stream, constant);
-  memory.run();
-  std::vector<std::int64_t> sizes;
-  for (const testing::Transfer& transfer : memory.transfers()) {
-    sizes.push_back(transfer.piece.lines);
-  }
-  EXPECT_THAT(sizes, ElementsAre(3, 4, 2));
 }
 
 }  // namespace

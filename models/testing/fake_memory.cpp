@@ -7,10 +7,9 @@ namespace kvsim::model::testing {
 
 void FakeMemory::run() {
   while (true) {
-    const auto next = std::min_element(
-        outstanding_.begin(), outstanding_.end(),
-        [](const Outstanding& a, const Outstanding& b) { return a.back.last < b.back.last; });
-    const Picoseconds arrival = next == outstanding_.end() ? LineStream::kNever : next->back.last;
+    const auto next = std::min_element(outstanding_.begin(), outstanding_.end(),
+                                       [](const Transfer& a, const Transfer& b) { return a.done < b.done; });
+    const Picoseconds arrival = next == outstanding_.end() ? LineStream::kNever : next->done;
     if (arrival == LineStream::kNever && stream_.next_issue() == LineStream::kNever) {
       return;
     }
@@ -24,19 +23,18 @@ void FakeMemory::run() {
 
 void FakeMemory::issue() {
   const Picoseconds asked = stream_.next_issue();
-  const Piece piece = stream_.issue();
-  const Picoseconds latency = latency_(piece);
-  outstanding_.push_back({piece, {.first = piece.first + latency, .last = asked + latency}});
-  transfers_.push_back({piece, asked, asked + latency});
+  const LineRequest request = stream_.issue();
+  transfers_.push_back({request, asked, asked + latency_(request)});
+  outstanding_.push_back(transfers_.back());
 }
 
 void FakeMemory::deliver(std::size_t index) {
-  const Outstanding done = outstanding_[index];
+  const Transfer back = outstanding_[index];
   outstanding_.erase(outstanding_.begin() + static_cast<std::ptrdiff_t>(index));
-  if (done.piece.access == trace::Access::read) {
-    stream_.arrived(done.piece.slot, done.back);
+  if (back.request.access == trace::Access::read) {
+    stream_.arrived(back.request.slot, {.arrival = back.done});
   } else {
-    stream_.taken(done.piece.slot, done.back.last);
+    stream_.taken(back.request.slot, back.done);
   }
 }
 
@@ -51,9 +49,7 @@ Segment run_of(trace::Address address, Bytes bytes, trace::Access access) {
 std::vector<trace::Address> lines_of(const std::vector<Transfer>& transfers) {
   std::vector<trace::Address> lines;
   for (const Transfer& transfer : transfers) {
-    for (std::int64_t line = 0; line < transfer.piece.lines; ++line) {
-      lines.push_back(transfer.piece.address + static_cast<trace::Address>(line * kLineBytes));
-    }
+    lines.push_back(transfer.request.address);
   }
   return lines;
 }

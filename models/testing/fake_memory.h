@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A memory without limits for one line stream: every piece comes back after a latency that the test chooses.
+// A memory without limits for one line stream: every line comes back after a latency that the test chooses.
 #pragma once
 
 #include <functional>
@@ -10,16 +10,16 @@
 
 namespace kvsim::model::testing {
 
-/// A piece and when its last line was asked for and came back (or, written, was taken).
+/// A line and when it was asked for and came back (or, written, was taken).
 struct Transfer {
-  Piece piece;
+  LineRequest request;
   Picoseconds asked;
   Picoseconds done;
 };
 
 class FakeMemory {
  public:
-  using Latency = std::function<Picoseconds(const Piece&)>;
+  using Latency = std::function<Picoseconds(const LineRequest&)>;
 
   FakeMemory(LineStream& stream, Latency latency) : stream_(stream), latency_(std::move(latency)) {}
 
@@ -28,23 +28,18 @@ class FakeMemory {
   [[nodiscard]] const std::vector<Transfer>& transfers() const { return transfers_; }
 
  private:
-  struct Outstanding {
-    Piece piece;
-    Delivery back;
-  };
-
   void issue();
   void deliver(std::size_t index);
 
   LineStream& stream_;
   Latency latency_;
-  std::vector<Outstanding> outstanding_;
+  std::vector<Transfer> outstanding_;
   std::vector<Transfer> transfers_;
 };
 
 /// Bytes in one run.
 [[nodiscard]] Segment run_of(trace::Address address, Bytes bytes, trace::Access access = trace::Access::read);
-/// Addresses of the lines that pieces ask for, in order.
+/// Addresses of the lines, in order.
 [[nodiscard]] std::vector<trace::Address> lines_of(const std::vector<Transfer>& transfers);
 
 }  // namespace kvsim::model::testing

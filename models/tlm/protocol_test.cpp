@@ -193,7 +193,7 @@ class Sender : public sc_core::sc_module {
     return tlm::TLM_COMPLETED;
   }
 
-  LineStream stream_{StreamWindow{}, LineStream::Pieces{.granule = 4_KiB, .max_lines = 1, .spread = {}}};
+  LineStream stream_{StreamWindow{}};
   PayloadPool pool_;
   std::uint64_t next_;
   int left_;
@@ -234,7 +234,7 @@ TEST(Protocol, MastersTakeTurnsWhenMemoryIsSlow) {
 
 TEST(PayloadPool, DescribesTheSegmentAndReusesItsPayloads) {
   PayloadPool pool;
-  LineStream stream{StreamWindow{}, LineStream::Pieces{.granule = 4_KiB, .max_lines = 1, .spread = {}}};
+  LineStream stream{StreamWindow{}};
   Segment segment;
   segment.address = 4096;
   segment.row_bytes = 256_B;

@@ -72,7 +72,7 @@ TEST(TrainStream, WithSingleLinesItFollowsTheRulesOfTheLineStream) {
     Random random(seed);
     const StreamWindow window = random_window(random);
     const std::vector<Segment> segments = random_segments(random);
-    LineStream lines(window, {.granule = 2_KiB, .max_lines = 1, .spread = {}});
+    LineStream lines(window);
     TrainStream train(window, {.granule = 2_KiB, .most_lines = 1, .spread = {}});
     for (EngineStream* stream : {static_cast<EngineStream*>(&lines), static_cast<EngineStream*>(&train)}) {
       stream->begin(7_us);
@@ -80,7 +80,7 @@ TEST(TrainStream, WithSingleLinesItFollowsTheRulesOfTheLineStream) {
         stream->push(segment);
       }
     }
-    testing::FakeMemory(lines, [](const Piece&) { return Picoseconds(kLatency); }).run();
+    testing::FakeMemory(lines, [](const LineRequest&) { return Picoseconds(kLatency); }).run();
     run(train);
     ASSERT_TRUE(train.idle()) << seed;
     ASSERT_EQ(train.used_until(), lines.used_until()) << seed;
