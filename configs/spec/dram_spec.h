@@ -22,8 +22,8 @@ struct ClockedTime {
   bool operator==(const ClockedTime&) const = default;
 };
 
-/// Timings of one part, named as JEDEC does. All from command to command of one channel. Where a standard has no
-/// such timing it is zero, or equal to its other (tCCD_L to tCCD).
+/// Timings of one part, named as JEDEC does. All from command to command of one channel. Where a standard has
+/// no such timing it is zero, or equal to its other (tCCD_L to tCCD).
 struct DramTiming {
   ClockedTime read_latency;   ///< RL plus tDQSCK: read command to first data beat
   ClockedTime write_latency;  ///< WL plus tDQSS: write command to first data beat
@@ -40,19 +40,19 @@ struct DramTiming {
   ClockedTime tCCDMW;         ///< write to masked write, same bank
   ClockedTime tWTR;           ///< end of write data to read, same rank, other bank group
   ClockedTime tWTR_L;         ///< the same within a bank group
-  ClockedTime tRTP;           ///< read to precharge: the part's tRTP; the burst is added by the standard's rule
-  ClockedTime tWR;            ///< end of write data to precharge
-  ClockedTime tPPD;           ///< precharge to precharge, same rank
-  ClockedTime tRTRS;          ///< bus gap when the rank changes
-  ClockedTime tRFCab;         ///< refresh of all banks
-  ClockedTime tRFCpb;         ///< refresh of one bank; zero where the standard has none
-  ClockedTime tpbR2pbR;       ///< per-bank refresh to per-bank refresh of another bank
-  ClockedTime tpbR2act;       ///< per-bank refresh to activate of another bank
-  ClockedTime tREFI;          ///< average interval between all-bank refreshes, at normal temperature
-  ClockedTime tCKE;           ///< shortest time in power-down
-  ClockedTime tXP;            ///< power-down exit to any command
-  ClockedTime tSR;            ///< shortest time in self-refresh
-  ClockedTime tXSR;           ///< self-refresh exit to any command
+  ClockedTime tRTP;      ///< read to precharge: the part's tRTP; the burst is added by the standard's rule
+  ClockedTime tWR;       ///< end of write data to precharge
+  ClockedTime tPPD;      ///< precharge to precharge, same rank
+  ClockedTime tRTRS;     ///< bus gap when the rank changes
+  ClockedTime tRFCab;    ///< refresh of all banks
+  ClockedTime tRFCpb;    ///< refresh of one bank; zero where the standard has none
+  ClockedTime tpbR2pbR;  ///< per-bank refresh to per-bank refresh of another bank
+  ClockedTime tpbR2act;  ///< per-bank refresh to activate of another bank
+  ClockedTime tREFI;     ///< average interval between all-bank refreshes, at normal temperature
+  ClockedTime tCKE;      ///< shortest time in power-down
+  ClockedTime tXP;       ///< power-down exit to any command
+  ClockedTime tSR;       ///< shortest time in self-refresh
+  ClockedTime tXSR;      ///< self-refresh exit to any command
 
   bool operator==(const DramTiming&) const = default;
 };
@@ -100,6 +100,10 @@ struct DramPartSpec {
 [[nodiscard]] Bytes row_bytes(const DramPartSpec& part);
 /// Bytes that one read or write command moves.
 [[nodiscard]] Bytes burst_bytes(const DramPartSpec& part);
+/// Bytes of one rank of one channel.
+[[nodiscard]] Bytes rank_bytes(const DramPartSpec& part);
+/// What of a part is allowed but odd, each in a sentence: to be told to the user.
+[[nodiscard]] std::vector<std::string> part_notes(const DramPartSpec& part);
 
 /// One bit of a coordinate: the XOR of the address bits set in `mask`.
 struct AddressBit {
@@ -120,8 +124,8 @@ struct AddressMapSpec {
 
 enum class RefreshMode { none, all_bank, per_bank };
 
-/// When a row is closed: when another row of its bank is asked for; after each access unless a queued request hits
-/// it; or after it has been idle for `page_timeout`.
+/// When a row is closed: when another row of its bank is asked for; after each access unless a queued request
+/// hits it; or after it has been idle for `page_timeout`.
 enum class PagePolicy { open, closed, adaptive };
 
 /// Which requests the scheduler chooses from: one pool for the channel, or as many for each bank.
@@ -139,9 +143,9 @@ struct MemoryControllerSpec {
   QueueKind queue = QueueKind::shared;
   std::int64_t read_queue = 64;  ///< requests the scheduler chooses from, of the channel or of each bank
   std::int64_t write_queue = 64;
-  std::int64_t write_high = 48;  ///< start to drain writes at this fill,
-  std::int64_t write_low = 16;   ///< stop at this one
-  Picoseconds age_cap;           ///< a request this old goes before younger row hits
+  std::int64_t write_high = 48;             ///< start to drain writes at this fill,
+  std::int64_t write_low = 16;              ///< stop at this one
+  Picoseconds age_cap;                      ///< a request this old goes before younger row hits
   std::optional<Picoseconds> power_down;    ///< idle time of a rank after which it powers down; none: never
   std::optional<Picoseconds> self_refresh;  ///< and after which it refreshes itself
   AddressMapSpec mapping;

@@ -52,7 +52,7 @@ std::string table_text(const std::vector<Row>& rows) {
   std::string text;
   for (const Row& row : rows) {
     const FieldInfo& info = *row.info;
-    const bool group = info.nested != nullptr && info.catalogue.empty();
+    const bool group = info.nested != nullptr && info.catalogue.empty() && !info.may_be_none;
     text += fmt::format("  {:<{}}  {}{}\n", row.path, width, info.doc,
                         group ? "" : fmt::format(" ({})", default_text(info)));
   }
@@ -61,7 +61,7 @@ std::string table_text(const std::vector<Row>& rows) {
 
 std::string key_text(const std::string& path, const FieldInfo& info) {
   std::string text = fmt::format("{}: {}\n  type     {}\n", path, info.doc, info.type);
-  if (info.nested == nullptr || !info.catalogue.empty()) {
+  if (info.nested == nullptr || !info.catalogue.empty() || info.may_be_none) {
     const bool empty = info.fallback && info.fallback->empty();
     text +=
         fmt::format("  default  {}\n", empty ? "empty" : info.fallback.value_or("none; the key is required"));

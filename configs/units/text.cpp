@@ -36,7 +36,8 @@ constexpr std::array kRates{Unit{"B/s", {}},       Unit{"KB/s", ten(3)},   Unit{
                             Unit{"GiB/s", two(30)}};
 constexpr std::array kTemperatures{Unit{"C", {}}};
 constexpr std::array kPowers{Unit{"W", {}}, Unit{"mW", ten(-3)}};
-constexpr std::array kEnergies{Unit{"J", {}}, Unit{"uJ", ten(-6)}, Unit{"mJ", ten(-3)}};
+constexpr std::array kEnergies{Unit{"J", {}}, Unit{"pJ", ten(-12)}, Unit{"nJ", ten(-9)}, Unit{"uJ", ten(-6)},
+                               Unit{"mJ", ten(-3)}};
 constexpr std::array kVoltages{Unit{"V", {}}, Unit{"mV", ten(-3)}};
 
 // Enough for a picosecond written in seconds.

@@ -156,6 +156,8 @@ TEST(ParseRate, IsCorrectlyRounded) {
   EXPECT_EQ(parse<BytesPerSecond>("0.1 GiB/s").value, BytesPerSecond(0.1 * 1073741824.0));
   EXPECT_EQ(parse<Watts>("250 mW").value, Watts(0.25));
   EXPECT_EQ(parse<Joules>("3 uJ").value, Joules(3e-6));
+  EXPECT_EQ(parse<Joules>("2.409 nJ").value, Joules(2.409e-9));
+  EXPECT_EQ(parse<Joules>("864 pJ").value, Joules(864e-12));
   EXPECT_EQ(parse<Volts>("675 mV").value, Volts(0.675));
   EXPECT_THAT(reason<BytesPerSecond>("1e400 B/s"), HasSubstr("outside the range"));
   EXPECT_THAT(reason<BytesPerSecond>("1e308 GB/s"), HasSubstr("outside the range"));

@@ -34,15 +34,17 @@ inline constexpr int kCommands = static_cast<int>(Command::self_refresh_exit) + 
   return command == Command::read || command == Command::read_auto_precharge;
 }
 [[nodiscard]] constexpr bool is_write(Command command) {
-  return command == Command::write || command == Command::write_auto_precharge || command == Command::masked_write;
+  return command == Command::write || command == Command::write_auto_precharge ||
+         command == Command::masked_write;
 }
 
-/// One command. `clock` is the CK cycle of its last edge, counted from 0. Commands for a whole rank (PREA, REFab,
-/// PDE, PDX, SRE, SRX) have the rank's first bank.
+/// One command. `clock` is the CK cycle of its last edge, counted from 0. Commands for a whole rank (PREA,
+/// REFab, PDE, PDX, SRE, SRX) have the rank's first bank.
 struct IssuedCommand {
   Cycle clock = 0;
   Command command = Command::activate;
-  std::uint16_t bank = 0;    ///< over all ranks of the channel: rank x banks + bank group x banks per group + bank
+  std::uint16_t bank =
+      0;  ///< over all ranks of the channel: rank x banks + bank group x banks per group + bank
   std::uint32_t row = 0;     ///< of ACT, else 0
   std::uint32_t column = 0;  ///< first column of RD and WR, else 0
 

@@ -35,6 +35,9 @@ constexpr std::array kCommands = {
             "  kvsim explain devices/rk3588\n"
             "  kvsim explain --json-schema > scenario.schema.json",
             run_explain},
+    Command{"dram", "run|bench|check [options]",
+            "Plays requests on a DRAM part by itself, measures it, or checks a command trace.",
+            "  kvsim dram bench --part lpddr4-3200", run_dram},
     Command{"list", "devices|llms|formats|dram", "Prints the ids of the catalogue, one a line.",
             "  kvsim list devices", run_list},
 };

@@ -30,4 +30,11 @@ int run_validate(const Command& self, const std::vector<std::string>& arguments)
 int run_explain(const Command& self, const std::vector<std::string>& arguments);
 int run_list(const Command& self, const std::vector<std::string>& arguments);
 
+/// `kvsim dram run|bench|check`.
+int run_dram(const Command& self, const std::vector<std::string>& arguments);
+int dram_run(const Command& self, const std::vector<std::string>& arguments);
+int dram_bench(const Command& self, const std::vector<std::string>& arguments);
+/// `kvsim dram check`. Returns 1 if the trace breaks a rule.
+int dram_check(const Command& self, const std::vector<std::string>& arguments);
+
 }  // namespace kvsim::sim
