@@ -12,7 +12,7 @@ run: build  ## build, then simulate Llama-3-8B on an 8 GB RK3588 board
 	build/release/kvsim run scenarios/rk3588_llama8b.yaml
 
 test: build format-check  ## build, then run all tests, also with sanitizers
-	ctest --preset release
+	ctest --preset release -j $$(nproc)
 	$(MAKE) asan-test
 
 build: deps  ## the optimised build, build/release/kvsim
@@ -30,7 +30,7 @@ deps:  ## install the Debian packages that are missing
 asan-test: deps  ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	cmake --preset asan
 	cmake --build --preset asan
-	ctest --preset asan
+	ctest --preset asan -j $$(nproc)
 
 validate: build  ## long checks: whole runs in train fidelity, and predictions against measured boards
 	build/release/validate

@@ -117,7 +117,9 @@ void read_scalar(const Place& place, const Rules<M>& rules, M& out) {
   const std::string& text = place.value().text;
   Parsed<M> parsed = parse<M>(text);
   if (!parsed.value) {
-    return place.error(fmt::format("{} {}", in_quotes(text), parsed.reason));
+    const bool ranged = std::same_as<M, std::int64_t> && rules.low;
+    return place.error(fmt::format("{} {}{}", in_quotes(text), parsed.reason,
+                                   ranged ? "; allowed is " + range_text(rules) : ""));
   }
   if (const std::string broken = broken_rule(rules, *parsed.value); !broken.empty()) {
     return place.error(fmt::format("{} {}", in_quotes(text), broken));

@@ -105,7 +105,8 @@ TEST_F(BadDramTest, MapsThatOverlapLeaveAHoleToo) {
 }
 
 TEST_F(BadDramTest, LinesThatNoBurstDividesAreRefused) {
-  expect_refused("llc: {line: 16 B}", "llc.line: 16 B is no multiple of a DRAM burst, 32 B");
+  expect_refused("dram: {burst_length: 64, timing: {tCCD: 32 tCK, tCCD_L: 32 tCK}}",
+                 "a burst of 64 on 16 data lines is 128 B, which does not divide a line of 64 B");
 }
 
 TEST_F(BadDramTest, WhatIsPossibleIsTaken) {

@@ -53,26 +53,30 @@ void check_memory(const DeviceSpec& device, const Place& place) {
                 fmt::format("firmware ({}) and reserve ({}) leave nothing of the {} installed",
                             to_text(device.os.firmware), to_text(device.os.reserve), to_text(capacity)));
   }
-  if (device.llc.line.count() % burst_bytes(device.dram).count() != 0) {
-    place.error("llc.line", fmt::format("{} is no multiple of a DRAM burst, {}", to_text(device.llc.line),
-                                        to_text(burst_bytes(device.dram))));
-  }
   check_refresh(device, place);
   for (const MapProblem& problem : address_map_problems(device)) {
     place.error(join_path("controller.mapping", problem.coordinate), problem.what);
   }
 }
 
+constexpr std::int64_t kMostCores = 64;
+constexpr std::int64_t kMostBanks = 64;  // of a channel, over its ranks
+
 void check_device(const DeviceSpec& device, const Place& place) {
   if (device.clusters.empty()) {
     place.error("clusters", "is empty; a device has at least one cluster of cores");
   }
-  for (std::size_t i = 0; i < device.clusters.size(); ++i) {
-    const CoreSpec& core = device.clusters[i].core;
-    if (core.prefetch_page < device.llc.line) {
-      place.error("clusters", fmt::format("element {}: prefetch_page {} is smaller than a cache line of {}",
-                                          i, to_text(core.prefetch_page), to_text(device.llc.line)));
-    }
+  std::int64_t cores = 0;
+  for (const ClusterSpec& cluster : device.clusters) {
+    cores += cluster.count;
+  }
+  if (cores > kMostCores) {
+    place.error("clusters", fmt::format("{} cores; at most {} are supported", cores, kMostCores));
+  }
+  if (device.dram.banks * device.controller.ranks > kMostBanks) {
+    place.error("controller.ranks",
+                fmt::format("{} ranks of {} banks; at most {} banks of a channel are supported",
+                            device.controller.ranks, device.dram.banks, kMostBanks));
   }
   check_memory(device, place);
 }
@@ -103,10 +107,15 @@ const Schema<CoreSpec>& schema<CoreSpec>() {
              "demand misses that the prefetcher needs before it runs ahead")
            .between(0, 1024),
        field("store_lines", &T::store_lines, "lines of stores in flight").between(1, 1024),
-       field("l2_size", &T::l2_size, "private cache that random accesses hit in").between(0_B, 1_GiB),
-       field("l2_latency", &T::l2_latency, "its load to use, beyond L1").between(0_ps, 1_us),
-       field("tlb_reach", &T::tlb_reach, "working set that needs no page walk").between(0_B, 1024_GiB),
-       field("tlb_walk", &T::tlb_walk, "added to a random access beyond that").between(0_ps, 10_us)}};
+       field("l2_size", &T::l2_size,
+             "private cache that random accesses hit in; for checks of random latency")
+           .between(0_B, 1_GiB),
+       field("l2_latency", &T::l2_latency, "its load to use, beyond L1; for checks of random latency")
+           .between(0_ps, 1_us),
+       field("tlb_reach", &T::tlb_reach, "working set that needs no page walk; for checks of random latency")
+           .between(0_B, 1024_GiB),
+       field("tlb_walk", &T::tlb_walk, "added to a random access beyond that; for checks of random latency")
+           .between(0_ps, 10_us)}};
   return kSchema;
 }
 
@@ -115,7 +124,7 @@ const Schema<ClusterSpec>& schema<ClusterSpec>() {
   using T = ClusterSpec;
   static const Schema<T> kSchema{"cores of one kind; threads are placed cluster by cluster, in this order",
                                  {field("core", &T::core, "kind of core").entry_of("cores"),
-                                  field("count", &T::count, "number of cores").between(1, 1024)}};
+                                  field("count", &T::count, "number of cores").between(1, 64)}};
   return kSchema;
 }
 
@@ -126,8 +135,9 @@ const Schema<CacheSpec>& schema<CacheSpec>() {
       "last-level cache, shared by all cores",
       {field("size", &T::size, "capacity").between(1_KiB, 4_GiB),
        field("ways", &T::ways, "lines of a set").between(1, 1024),
-       field("line", &T::line, "bytes of a cache line").between(16_B, 1_KiB).power_of_two(),
-       field("latency", &T::latency, "load to use, beyond L1").between(0_ps, 10_us),
+       field("line", &T::line, "bytes of a cache line; all models move lines of 64 B").between(64_B, 64_B),
+       field("latency", &T::latency, "load to use, beyond L1; for checks of random latency")
+           .between(0_ps, 10_us),
        field("bandwidth", &T::bandwidth, "what one core gets from it")
            .between(BytesPerSecond(1e6), BytesPerSecond(1e14))},
       check_cache};
@@ -142,7 +152,7 @@ const Schema<InterconnectSpec>& schema<InterconnectSpec>() {
       {field("request_latency", &T::request_latency, "a core's miss to the memory controller's queue")
            .between(0_ps, 10_us),
        field("response_latency", &T::response_latency, "last data beat to the core").between(0_ps, 10_us),
-       field("bandwidth", &T::bandwidth, "of the whole fabric")
+       field("bandwidth", &T::bandwidth, "of read data, through the whole fabric")
            .between(BytesPerSecond(1e6), BytesPerSecond(1e14))}};
   return kSchema;
 }

@@ -51,7 +51,7 @@ struct CacheSpec {
 struct InterconnectSpec {
   Picoseconds request_latency;   ///< core's miss to the memory controller's queue
   Picoseconds response_latency;  ///< last data beat to the core
-  BytesPerSecond bandwidth;      ///< of the whole fabric between caches and memory controllers
+  BytesPerSecond bandwidth;      ///< of read data between memory controllers and caches
 
   bool operator==(const InterconnectSpec&) const = default;
 };

@@ -13,6 +13,7 @@ namespace {
 using namespace kvsim::literals;
 
 // What a core's cache asks for at once; a part serves it in whole bursts.
+constexpr Bytes kLongestRow = 32_KiB;
 constexpr Bytes kLine{64};
 
 struct Order {
@@ -66,6 +67,10 @@ void check_part(const DramPartSpec& part, const Place& place) {
   if (part.columns < part.burst_length) {
     place.error("columns", fmt::format("a row of {} columns is shorter than a burst of {}", part.columns,
                                        part.burst_length));
+  }
+  if (row_bytes(part) > kLongestRow) {
+    place.error("columns", fmt::format("a row of {} is more than the {} that are supported",
+                                       to_text(row_bytes(part)), to_text(kLongestRow)));
   }
   if (part.burst_length < part.transfers_per_clock) {
     place.error("burst_length", fmt::format("a burst of {} is shorter than the {} transfers of one clock",

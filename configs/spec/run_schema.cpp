@@ -126,18 +126,19 @@ const Schema<MemorySpec>& schema<MemorySpec>() {
 template <>
 const Schema<RunOptions>& schema<RunOptions>() {
   using T = RunOptions;
-  static const Schema<T> kSchema{"how the simulation is done",
-                                 {field("fidelity", &T::fidelity,
-                                        "exact: every DRAM burst; train: bursts of a row together; auto: "
-                                        "trains, and samples of like operators")
-                                      .optional(),
-                                  field("relative_error", &T::relative_error,
-                                        "half-width of the interval that sampling aims for, as a share")
-                                      .between(0.0001, 0.5)
-                                      .optional(),
-                                  field("seed", &T::seed, "of everything random")
-                                      .between(0, std::numeric_limits<std::int64_t>::max())
-                                      .optional()}};
+  static const Schema<T> kSchema{
+      "how the simulation is done",
+      {field("fidelity", &T::fidelity,
+             "exact: every DRAM burst; train: bursts of a row together; auto: "
+             "trains, and samples of like operators")
+           .optional(),
+       field("relative_error", &T::relative_error,
+             "half-width of the interval that sampling aims for, as a share")
+           .between(0.0001, 0.5)
+           .optional(),
+       field("seed", &T::seed, "of everything random; stands in the result (this version draws nothing)")
+           .between(0, std::numeric_limits<std::int64_t>::max())
+           .optional()}};
   return kSchema;
 }
 

@@ -17,6 +17,10 @@ double fitted(double sum, double room) {
   return sum > room ? room / sum : 1;
 }
 
+/// Buses that move data or keep requests waiting for more than this share of the time begin to be the bound
+/// whatever the engine says.
+constexpr double kRestless = 0.85;
+
 }  // namespace
 
 std::string_view to_string(Owner owner) {
@@ -61,7 +65,10 @@ TimeAccount settle(Picoseconds elapsed, const BusTime& bus, const EngineTime& en
   const double room = (elapsed - account.total()).as_double();
   const double stalls = engine.stalls.total().as_double();
   const double all = stalls + engine.behind_data.as_double();
-  const double bus_bound = all > 0 ? engine.behind_data.as_double() / all : 0;
+  const double occupied = ratio(bus.beats.total() + bus.gaps.total(), elapsed * bus.channels);
+  const double bus_bound = std::clamp(
+      std::max(all > 0 ? engine.behind_data.as_double() / all : 0, (occupied - kRestless) / (1 - kRestless)),
+      0.0, 1.0);
   const double gap_scale = fitted(bus.gaps.total().as_double() / channels, room) / channels;
   const double stall_scale = fitted(stalls, room);
   for (int i = 0; i < kOwners; ++i) {

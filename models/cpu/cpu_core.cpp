@@ -26,7 +26,7 @@ StreamWindow window_of(const config::CoreSpec& core) {
           .page = core.prefetch_page};
 }
 
-CpuCore::CpuCore(const sc_core::sc_module_name& name, const config::CoreSpec& spec, LineStream& stream,
+CpuCore::CpuCore(const sc_core::sc_module_name& name, const config::CoreSpec& spec, EngineStream& stream,
                  Cache& cache, const config::CacheSpec& cache_spec)
     : sc_module(name), spec_(spec), stream_(stream), segmenter_(cache, cache_spec) {
   socket.register_nb_transport_bw(this, &CpuCore::respond);

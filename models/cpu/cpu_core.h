@@ -13,7 +13,7 @@
 #include "models/accounting/time_account.h"
 #include "models/cache/cache.h"
 #include "models/cpu/segmenter.h"
-#include "models/stream/line_stream.h"
+#include "models/stream/engine_stream.h"
 #include "models/tlm/transaction.h"
 
 namespace kvsim::model {
@@ -24,8 +24,8 @@ class CpuCore : public sc_core::sc_module {
   tlm_utils::simple_initiator_socket<CpuCore> socket{"socket"};
 
   /// `stream` is the core's window into memory, `cache` the last-level cache it shares.
-  CpuCore(const sc_core::sc_module_name& name, const config::CoreSpec& spec, LineStream& stream, Cache& cache,
-          const config::CacheSpec& cache_spec);
+  CpuCore(const sc_core::sc_module_name& name, const config::CoreSpec& spec, EngineStream& stream,
+          Cache& cache, const config::CacheSpec& cache_spec);
 
   /// Starts on `work` now. Precondition: done().
   void start(const ThreadWork& work, bool passes_cache);
@@ -43,7 +43,7 @@ class CpuCore : public sc_core::sc_module {
   void finish();
 
   config::CoreSpec spec_;
-  LineStream& stream_;
+  EngineStream& stream_;
   Segmenter segmenter_;
   PayloadPool pool_;
   Bytes outstanding_;

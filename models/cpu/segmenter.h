@@ -9,7 +9,7 @@
 #include "configs/spec/device_spec.h"
 #include "configs/units/quantity.h"
 #include "models/cache/cache.h"
-#include "models/stream/line_stream.h"
+#include "models/stream/engine_stream.h"
 #include "traces/record/record.h"
 
 namespace kvsim::model {

@@ -230,6 +230,7 @@ void ChannelController::issue_column(const Candidate& c, Served& served) {
   entry.row_state = RowState::hit;
   if (joins_) {  // the pieces of a run came one after the other
     run.arrival += (entry.last_arrival - run.arrival) * served.bursts / run.bursts;
+    entry.number += (entry.last_number - entry.number) * served.bursts / run.bursts;
   }
   run.bursts = static_cast<std::uint16_t>(run.bursts - served.bursts);
   run.column += served.bursts * columns_per_burst_;
@@ -281,10 +282,30 @@ void ChannelController::describe(const Candidate& c, Served& served) const {
   served.ready = run.masked ? bank.masked_ok : bank.column_ok;
   served.row_owner = bank.column_owner;
   const Cycle turned = turned_[read ? 0 : 1][group_of(c.bank)];
-  served.held_by_bank = turned != c.time && bank.column_ok == c.time;
   served.held_by = turned == c.time           ? Owner::turnaround
                    : bank.column_ok == c.time ? bank.column_owner
                                               : Owner::queue;
+  served.older_unhindered = Served::kNoOlder;
+  if (served.data_start > data_end_) {  // the bus stood idle
+    note_older(entry, served);
+  }
+}
+
+/// The oldest request of the same direction, if it waits longer than `entry`, which is served: its bank is
+/// not ready.
+void ChannelController::note_older(const Entry& entry, Served& served) const {
+  const unsigned list = list_of(entry.run.access);
+  std::int64_t oldest = entry.number;
+  for (std::uint64_t pending = pending_banks_[list]; pending != 0; pending &= pending - 1) {
+    const BankState& bank = banks_[static_cast<std::size_t>(std::countr_zero(pending))];
+    const Entry& first = entries_[bank.head[list]];
+    if (first.number < oldest) {
+      oldest = first.number;
+      const bool read = first.run.access == Access::read;
+      served.older_unhindered = first.run.arrival + (read ? t_.read_latency : t_.write_latency);
+      served.older_held_by = bank.refreshed ? Owner::refresh : Owner::row;
+    }
+  }
 }
 
 /// The data bus, the rank and the counters.

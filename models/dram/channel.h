@@ -61,6 +61,8 @@ class ChannelController {
     RowRun run;
     std::uint16_t next = kNone;  ///< in its bank's list, by age
     std::uint16_t previous = kNone;
+    std::int64_t number = 0;       ///< counts up in the order of arrival
+    std::int64_t last_number = 0;  ///< of its youngest piece
     RowState row_state = RowState::hit;
     Cycle last_arrival = 0;  ///< of its youngest piece
     Cycle opening = 0;
@@ -71,6 +73,7 @@ class ChannelController {
   struct Next {
     Cycle ready = 0;
     Cycle arrival = 0;
+    std::int64_t number = 0;  ///< of its entry
     std::uint16_t entry = kNone;
     Kind kind = Kind::activate;
   };
@@ -191,6 +194,7 @@ class ChannelController {
   void issue_activate(const Candidate& c);
   void issue_column(const Candidate& c, Served& served);
   void describe(const Candidate& c, Served& served) const;
+  void note_older(const Entry& entry, Served& served) const;
   void move_data(const Candidate& c, const Served& served);
   void settle_row(const Candidate& c, const Served& served);
   void close(std::uint16_t bank, Cycle precharge, Cycle tRP);
@@ -227,6 +231,7 @@ class ChannelController {
   std::array<std::uint64_t, 2> stale_{};          ///< bit per bank whose next command must be worked out anew
   std::array<Fifo<RowRun>, 2> waiting_;           ///< arrived or on their way, no queue slot yet
   bool draining_writes_ = false;
+  std::int64_t accepted_ = 0;  ///< entries so far
 
   std::vector<BankState> banks_;
   std::vector<RankState> ranks_;

@@ -49,7 +49,7 @@ void ChannelController::plan_banks(unsigned list) {
 namespace {
 
 // A bank's claim to the next command in one number, so that the first of them is their minimum: how far off
-// its clock is, row commands after column commands, the arrival (older ones first), the bank.
+// its clock is, row commands after column commands, the order of arrival (older ones first), the bank.
 constexpr int kBankBits = 6;
 constexpr int kAgeBits = 22;
 constexpr Cycle kFarthest = Cycle{1} << 34;
@@ -79,7 +79,8 @@ void ChannelController::select(unsigned list) {
     const auto bank = static_cast<std::uint16_t>(std::countr_zero(pending));
     const Next& next = next_[list][bank];
     const Cycle time = earliest(next, bank);
-    const std::uint64_t wanted = claim(time - now, next.kind >= Kind::activate, now - next.arrival, bank);
+    const std::uint64_t wanted =
+        claim(time - now, next.kind >= Kind::activate, accepted_ - next.number, bank);
     const std::uint64_t allowed = time < limit_[bank] ? wanted : kNoClaim;
     first = std::min(first, allowed);
     activate = std::min(activate, next.kind == Kind::activate ? allowed : kNoClaim);
@@ -161,6 +162,7 @@ void ChannelController::plan_bank(std::uint16_t bank_index, unsigned list) {
   next.entry = hit != kNone ? hit : oldest;
   const RowRun& run = entries_[next.entry].run;
   next.arrival = run.arrival;
+  next.number = entries_[next.entry].number;
   if (hit != kNone) {
     next.kind = run.access == Access::read ? Kind::read : run.masked ? Kind::masked_write : Kind::write;
     next.ready = std::max(run.masked ? bank.masked_ok : bank.column_ok, run.arrival);

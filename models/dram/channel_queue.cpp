@@ -54,7 +54,8 @@ void ChannelController::enqueue(const RowRun& run) {
   }
   const std::uint16_t index = free_.back();
   free_.pop_back();
-  entries_[index] = {.run = run, .last_arrival = run.arrival};
+  entries_[index] = {.run = run, .number = accepted_, .last_number = accepted_, .last_arrival = run.arrival};
+  ++accepted_;
   link(index);
 }
 
@@ -93,6 +94,7 @@ bool ChannelController::join(const RowRun& run) {
       queued.bursts = static_cast<std::uint16_t>(queued.bursts + run.bursts);
       queued.pieces = static_cast<std::uint16_t>(queued.pieces + run.pieces);
       entries_[i].last_arrival = run.arrival;
+      entries_[i].last_number = accepted_++;
       return true;
     }
   }

@@ -33,7 +33,7 @@ double busy(ChannelBench& bench, std::uint16_t banks) {
 }
 
 // From the last read before a refresh to the first one after it, the bus moves that last read's data and is
-// idle for the rest. The same form predicts other simulators of LPDDR4 to 0.2 %.
+// idle for the rest.
 TEST(ChannelRefresh, AllBankCostsItsClosedForm) {
   ChannelBench bench(device(RefreshMode::all_bank, 1));
   const ClockTiming& t = bench.timing();

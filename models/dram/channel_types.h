@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "models/accounting/time_account.h"
 #include "models/dram/clock_timing.h"
@@ -47,7 +48,10 @@ struct Served {
   Cycle ready = 0;               ///< when its bank would have let the column command go,
   Owner row_owner = Owner::row;  ///< and who made that as late as it is
   Owner held_by = Owner::queue;  ///< constraint that data_start waited for last
-  bool held_by_bank = false;     ///< which was the bank's: its row had to be opened, or it was refreshing
+  /// If an older request still waits: when its data would have started unhindered, and what holds it.
+  Cycle older_unhindered = kNoOlder;
+  Owner older_held_by = Owner::queue;
+  static constexpr Cycle kNoOlder = std::numeric_limits<Cycle>::max();
 };
 
 /// What one channel did, in column commands and data bus cycles.

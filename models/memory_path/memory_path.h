@@ -1,27 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way between the engines' line streams and the DRAM channels: interconnect, address map, controllers.
+// The way from the engines' line streams through the interconnect to the DRAM channels and back.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <vector>
+#include <memory>
 
 #include "configs/spec/device_spec.h"
-#include "configs/units/quantity.h"
-#include "models/accounting/time_account.h"
-#include "models/dram/address_map.h"
-#include "models/dram/channel.h"
-#include "models/stream/line_stream.h"
+#include "models/stream/engine_stream.h"
 
 namespace kvsim::model {
 
-/// How much one scheduling decision covers.
-enum class Granularity : std::uint8_t {
-  burst,  ///< every DRAM burst by itself (fidelity exact)
-  train,  ///< consecutive bursts to one row together (fidelity train)
-};
+/// How requests travel: burst by burst, or as trains of bursts within a row.
+enum class Granularity { burst, train };
 
-/// Bytes moved and row outcomes since the start.
+/// What memory did so far, in bytes and column commands.
 struct MemoryCounters {
   Bytes read;
   Bytes written;
@@ -33,70 +25,31 @@ struct MemoryCounters {
 };
 [[nodiscard]] MemoryCounters operator-(const MemoryCounters& a, const MemoryCounters& b);
 
-/// Event loop over streams and channels in plain C++. It pulls pieces out of the attached streams, carries
-/// them to their channel and their data back, and notes what the buses did. Time order holds across all
-/// streams and channels, so what a stream may see never depends on how far another has been simulated.
+/// Streams and channels in plain C++. Time order holds across all streams and channels, so what a stream may
+/// see never depends on how far another has been simulated (in trains: by more than a train's time).
 class MemoryPath {
  public:
-  MemoryPath(const config::DeviceSpec& device, Granularity granularity);
+  static constexpr std::size_t kMaxStreams = 64;
+
+  MemoryPath() = default;
+  MemoryPath(const MemoryPath&) = delete;
+  MemoryPath& operator=(const MemoryPath&) = delete;
+  virtual ~MemoryPath() = default;
 
   /// A stream of this path's granularity; owned by the path.
-  LineStream& add_stream(const StreamWindow& window);
+  virtual EngineStream& add_stream(const StreamWindow& window) = 0;
 
   /// Simulates until a stream has used up a segment and every earlier event is done, or nothing is left to
-  /// do. Returns the time up to which everything is known, LineStream::kNever in the latter case.
-  Picoseconds run();
+  /// do. Returns the time up to which everything is known, EngineStream::kNever in the latter case.
+  virtual Picoseconds run() = 0;
 
-  [[nodiscard]] MemoryCounters counters() const;
-  [[nodiscard]] const BusTime& bus_time() const { return bus_time_; }
-  [[nodiscard]] Bytes granule() const { return map_.granule(); }
-  /// Records the commands of `channel` into `log` (not owned; null stops it).
-  void log_commands(Channel channel, std::vector<IssuedCommand>* log);
-
- private:
-  struct InFlight {
-    std::uint32_t stream = 0;
-    std::uint32_t slot = 0;
-    Owner owner = Owner::other_data;
-    std::int64_t lines = 0;
-    Picoseconds first_line = LineStream::kNever;  ///< end of its data beats
-    Picoseconds waited{};                         ///< in the controller, before its first beat,
-    Picoseconds held{};                           ///< and of that not behind others' data, but
-    Owner held_by = Owner::queue;
-  };
-  struct ChannelState {
-    ChannelController controller;
-    Picoseconds bus_end{};  ///< of the last data beats
-  };
-
-  void look_at(std::size_t stream);
-  void issue(std::size_t stream);
-  void step(std::size_t channel);
-  void deliver(const Served& served, ChannelState& channel);
-  void note_wait(const Served& served, Picoseconds gap, InFlight& piece) const;
-  [[nodiscard]] Delivery delivery(const InFlight& piece, Picoseconds end);
-
-  config::InterconnectSpec interconnect_;
-  CommandClock clock_;
-  AddressMap map_;
-  std::int64_t burst_bytes_;
-  Picoseconds line_time_;         ///< data beats of a line on its channel
-  Picoseconds fabric_line_time_;  ///< a line on the interconnect
-  std::int64_t max_lines_;
-
-  std::vector<LineStream> streams_;
-  std::vector<ChannelState> channels_;
-  std::vector<Picoseconds> next_issue_;  ///< by stream,
-  std::vector<Picoseconds> next_step_;   ///< and by channel
-  std::vector<InFlight> in_flight_;
-  std::vector<std::uint32_t> free_tags_;
-  std::uint64_t busy_ = 0;  ///< bit per stream that is not idle
-  Picoseconds now_;         ///< latest event; refreshes of idle banks are caught up with behind it
-  Picoseconds fabric_free_;
-  Picoseconds horizon_ = LineStream::kNever;  ///< end of the earliest finished segment not yet reported
-  BusTime bus_time_;
-  Bytes read_;
-  Bytes written_;
+  [[nodiscard]] virtual MemoryCounters counters() const = 0;
+  /// What the data buses did until now.
+  [[nodiscard]] virtual BusTime bus_time() = 0;
 };
+
+/// Trains where they know all that the controller does, else bursts.
+[[nodiscard]] std::unique_ptr<MemoryPath> make_memory_path(const config::DeviceSpec& device,
+                                                           Granularity granularity);
 
 }  // namespace kvsim::model

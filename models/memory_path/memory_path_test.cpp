@@ -51,7 +51,12 @@ TEST(MemoryPathLatency, UnloadedIsTheSumOfItsTerms) {
     const LoadResult result = run_loads(device, granularity, {{wide_window(1), {run_of(0, 64_B)}}});
     const Cycle data_end =
         clock.cycle_at(device.interconnect.request_latency) + t.tRCD + t.read_latency + t.tCCD + t.burst;
-    EXPECT_EQ(result.elapsed, clock.time(data_end) + device.interconnect.response_latency);
+    const Picoseconds expected = clock.time(data_end) + device.interconnect.response_latency;
+    if (granularity == Granularity::burst) {
+      EXPECT_EQ(result.elapsed, expected);
+    } else {  // trains are not bound to clock edges
+      EXPECT_NEAR(ratio(result.elapsed - expected, clock.time(1)), 0.0, 1.0);
+    }
     // One of the buses was busy for these beats, which is so much of all buses' time.
     const Picoseconds beats = clock.time(data_end) - clock.time(data_end - t.tCCD - t.burst);
     EXPECT_NEAR(ratio(result.account.part(Owner::other_data), beats / device.controller.channels), 1.0, 0.01);
@@ -65,8 +70,8 @@ TEST(MemoryPathLatency, UnloadedIsTheSumOfItsTerms) {
 // An operator's last stores are still in the write queues when the next one begins: reads go first.
 TEST(MemoryPathLatency, IsNotThatOfWritesNobodyWaitsFor) {
   const config::DeviceSpec device = without_refresh(testing::device());
-  MemoryPath path(device, Granularity::burst);
-  LineStream& stream = path.add_stream(wide_window(256));
+  BurstPath path(device);
+  EngineStream& stream = path.add_stream(wide_window(256));
   Segment writes = run_of(0, 64_B, Access::write);  // all on channel 0
   writes.rows = 40;
   writes.stride = 64_KiB;
@@ -75,7 +80,7 @@ TEST(MemoryPathLatency, IsNotThatOfWritesNobodyWaitsFor) {
   stream.push(writes);
   ASSERT_EQ(path.run(), 0_ns);
   stream.finished().pop();
-  ASSERT_EQ(path.run(), LineStream::kNever);
+  ASSERT_EQ(path.run(), EngineStream::kNever);
 
   stream.begin(1_ns);
   stream.push(run_of(128, 64_B));  // on channel 1
@@ -124,7 +129,12 @@ TEST(MemoryPathBandwidth, OfASplitStreamIsTheBusesPeak) {
         const double reached =
             efficiency(device, split_stream(without_refresh(device), granularity, engines));
         EXPECT_LE(reached, 1.0);
-        EXPECT_NEAR(reached, 1.0, 0.02) << device.dram.name << ", " << engines << " engines";
+        // Trains take bank groups as they come, where the controller picks another group's burst to go
+        // between.
+        const bool as_they_come =
+            granularity == Granularity::train && device.dram.bank_groups > 1 && engines > 1;
+        EXPECT_NEAR(reached, 1.0, as_they_come ? 0.12 : 0.02)
+            << device.dram.name << ", " << engines << " engines";
       }
     }
   }

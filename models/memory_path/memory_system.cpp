@@ -9,7 +9,7 @@ namespace kvsim::model {
 
 MemorySystem::MemorySystem(const sc_core::sc_module_name& name, const config::DeviceSpec& device,
                            Granularity granularity)
-    : sc_module(name), path_(device, granularity) {
+    : sc_module(name), path_(make_memory_path(device, granularity)) {
   socket.register_nb_transport_fw(this, &MemorySystem::transport);
   SC_HAS_PROCESS(MemorySystem);
   SC_METHOD(advance);
@@ -17,7 +17,7 @@ MemorySystem::MemorySystem(const sc_core::sc_module_name& name, const config::De
   dont_initialize();
 }
 
-MemorySystem::Initiator& MemorySystem::initiator_of(LineStream& stream) {
+MemorySystem::Initiator& MemorySystem::initiator_of(EngineStream& stream) {
   const auto found = std::find_if(initiators_.begin(), initiators_.end(),
                                   [&](const Initiator& initiator) { return initiator.stream == &stream; });
   return found != initiators_.end() ? *found : initiators_.emplace_back(Initiator{&stream, {}});
@@ -43,8 +43,8 @@ void MemorySystem::advance() {
   for (Initiator& initiator : initiators_) {
     respond(initiator);
   }
-  const Picoseconds until = path_.run();
-  if (until != LineStream::kNever) {
+  const Picoseconds until = path_->run();
+  if (until != EngineStream::kNever) {
     wake_.notify(to_sc_time(std::max(until - now(), Picoseconds())));
   }
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <memory>
 #include <vector>
 
 #include <systemc>
@@ -24,21 +25,21 @@ class MemorySystem : public sc_core::sc_module {
   MemorySystem(const sc_core::sc_module_name& name, const config::DeviceSpec& device,
                Granularity granularity);
 
-  [[nodiscard]] MemoryPath& path() { return path_; }
+  [[nodiscard]] MemoryPath& path() { return *path_; }
 
  private:
   struct Initiator {
-    LineStream* stream = nullptr;
+    EngineStream* stream = nullptr;
     std::deque<tlm::tlm_generic_payload*> outstanding;  ///< in the order of their segments
   };
 
   tlm::tlm_sync_enum transport(tlm::tlm_generic_payload& payload, tlm::tlm_phase& phase,
                                sc_core::sc_time& delay);
-  Initiator& initiator_of(LineStream& stream);
+  Initiator& initiator_of(EngineStream& stream);
   void advance();
   void respond(Initiator& initiator);
 
-  MemoryPath path_;
+  std::unique_ptr<MemoryPath> path_;
   std::vector<Initiator> initiators_;
   sc_core::sc_event wake_{"wake"};
 };

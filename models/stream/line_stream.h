@@ -10,37 +10,10 @@
 #include "configs/units/quantity.h"
 #include "models/accounting/time_account.h"
 #include "models/dram/fifo.h"
+#include "models/stream/engine_stream.h"
 #include "traces/record/record.h"
 
 namespace kvsim::model {
-
-inline constexpr std::int64_t kLineBytes = 64;
-
-/// How far an engine runs ahead of the line it is working on, in cache lines.
-struct StreamWindow {
-  std::int64_t in_flight = 1;  ///< asked for and not yet there
-  std::int64_t ahead = 1;      ///< asked for and not yet used
-  std::int64_t stores = 1;     ///< written and not yet taken by memory
-  /// A hardware prefetcher starts anew at every page and needs `training` demand misses before it runs ahead;
-  /// 0 is an engine that knows its addresses (DMA).
-  std::int64_t training = 0;
-  Bytes page{4096};
-};
-
-/// A strided run of lines that an engine reads or writes in order, and what it does with each line.
-struct Segment {
-  trace::Address address = 0;
-  Bytes row_bytes{};
-  std::int64_t rows = 1;
-  Bytes stride{};
-  trace::Access access = trace::Access::read;
-  Owner owner = Owner::other_data;  ///< of its data beats
-  Picoseconds per_line{};           ///< work on one line
-  std::int64_t demand_lines =
-      1;                  ///< lines that loads reach ahead without the prefetcher, at this much work a line
-  Picoseconds lead_in{};  ///< work on data at hand before the first line
-  bool posted = false;    ///< a write-back: it leaves without waiting for the work before it
-};
 
 /// A request to memory: consecutive lines within one row of one channel.
 struct Piece {
@@ -64,10 +37,8 @@ struct Delivery {
 /// A line may be asked for while fewer than `in_flight` are on their way and fewer than `ahead` wait to be
 /// used; lines are used in order, each after it arrived and the one before was used. The same rules hold line
 /// by line in a piece.
-class LineStream {
+class LineStream final : public EngineStream {
  public:
-  static constexpr Picoseconds kNever{std::numeric_limits<std::int64_t>::max()};
-
   /// Pieces stay within blocks of `granule` and hold at most `max_lines` lines, which are asked for within
   /// `spread`.
   struct Pieces {
@@ -77,9 +48,9 @@ class LineStream {
   };
   LineStream(const StreamWindow& window, const Pieces& pieces);
 
-  /// Starts at `now` with an empty window. Precondition: idle().
-  void begin(Picoseconds now);
-  void push(const Segment& segment);
+  void begin(Picoseconds now) override;
+  void push(const Segment& segment) override;
+  [[nodiscard]] bool idle() const override { return segments_.empty() && used_ == issued_; }
 
   /// When all of the next piece is asked for: kNever while that hangs on a piece in flight or nothing is
   /// queued.
@@ -89,14 +60,6 @@ class LineStream {
   void arrived(std::uint32_t slot, const Delivery& delivery);
   /// Memory has taken the store in `slot` at `time`.
   void taken(std::uint32_t slot, Picoseconds time);
-
-  /// When each segment was used up that nobody has popped yet, in order.
-  [[nodiscard]] Fifo<Picoseconds>& finished() { return finished_; }
-  [[nodiscard]] const Fifo<Picoseconds>& finished() const { return finished_; }
-  [[nodiscard]] bool idle() const { return segments_.empty() && used_ == issued_; }
-  [[nodiscard]] Picoseconds used_until() const { return used_until_; }
-  /// Where the engine's time since begin() went, besides its work.
-  [[nodiscard]] const EngineTime& engine_time() const { return engine_time_; }
 
  private:
   /// What is known of a piece that was issued.
@@ -180,9 +143,6 @@ class LineStream {
   Picoseconds first_;             ///< its first line can be asked for,
   Picoseconds issue_ = kNever;    ///< and its last
   Picoseconds last_issue_;
-  Picoseconds used_until_;
-  EngineTime engine_time_;
-  Fifo<Picoseconds> finished_;
 };
 
 }  // namespace kvsim::model

@@ -24,31 +24,32 @@ bool LoadResult::operator==(const LoadResult& other) const {
 
 LoadResult run_loads(const config::DeviceSpec& device, Granularity granularity,
                      const std::vector<StreamLoad>& loads, CommandLogs* logs) {
-  MemoryPath path(device, granularity);
+  const std::unique_ptr<MemoryPath> made = make_memory_path(device, granularity);
+  MemoryPath& path = *made;
   if (logs != nullptr) {
     logs->resize(static_cast<std::size_t>(device.controller.channels));
     for (std::uint32_t channel = 0; channel < logs->size(); ++channel) {
-      path.log_commands(Channel(channel), &(*logs)[channel]);
+      dynamic_cast<BurstPath&>(path).log_commands(Channel(channel), &(*logs)[channel]);
     }
   }
-  std::vector<LineStream*> streams;
+  std::vector<EngineStream*> streams;
   for (const StreamLoad& load : loads) {
-    LineStream& stream = path.add_stream(load.window);
+    EngineStream& stream = path.add_stream(load.window);
     stream.begin(Picoseconds());
     for (const Segment& segment : load.segments) {
       stream.push(segment);
     }
     streams.push_back(&stream);
   }
-  for (Picoseconds until = path.run(); until != LineStream::kNever; until = path.run()) {
-    for (LineStream* stream : streams) {
+  for (Picoseconds until = path.run(); until != EngineStream::kNever; until = path.run()) {
+    for (EngineStream* stream : streams) {
       while (!stream->finished().empty() && stream->finished().front() <= until) {
         stream->finished().pop();
       }
     }
   }
   LoadResult result;
-  for (const LineStream* stream : streams) {
+  for (const EngineStream* stream : streams) {
     check(stream->idle(), "every stream is done");
     result.ends.push_back(stream->used_until());
   }
@@ -57,7 +58,7 @@ LoadResult run_loads(const config::DeviceSpec& device, Granularity granularity,
   result.account = settle(result.elapsed, path.bus_time(),
                           streams[static_cast<std::size_t>(last - result.ends.begin())]->engine_time());
   result.counters = path.counters();
-  LineStream& later = *streams.front();
+  EngineStream& later = *streams.front();
   later.begin(result.elapsed + Picoseconds(1'000'000'000));
   later.push(run_of(0, Bytes(kLineBytes)));
   path.run();

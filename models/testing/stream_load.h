@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "configs/spec/device_spec.h"
-#include "models/memory_path/memory_path.h"
+#include "models/memory_path/burst_path.h"
 
 namespace kvsim::model::testing {
 

@@ -10,6 +10,7 @@
 #include <tlm_utils/simple_target_socket.h>
 
 #include "models/interconnect/interconnect.h"
+#include "models/stream/line_stream.h"
 #include "models/testing/protocol_checker.h"
 #include "models/testing/soc.h"
 #include "models/testing/test_device.h"

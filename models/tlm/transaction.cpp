@@ -3,7 +3,7 @@
 
 namespace kvsim::model {
 
-tlm::tlm_generic_payload& PayloadPool::take(const Segment& segment, LineStream& stream) {
+tlm::tlm_generic_payload& PayloadPool::take(const Segment& segment, EngineStream& stream) {
   if (free_.empty()) {
     all_.push_back(std::make_unique<tlm::tlm_generic_payload>(this));
     all_.back()->set_extension(new SegmentExtension);  // owned by the payload

@@ -9,16 +9,16 @@
 #include <tlm>
 
 #include "configs/units/quantity.h"
-#include "models/stream/line_stream.h"
+#include "models/stream/engine_stream.h"
 
 namespace kvsim::model {
 
-/// Says what a payload is in the models' own terms. The payload's address, length and command describe the
-/// same bytes for whoever looks from outside.
+/// Says what a payload is in the models' own terms. The payload's own address and length tell where the bytes
+/// begin and how many there are, for whoever looks from outside; the stride between rows is only here.
 class SegmentExtension : public tlm::tlm_extension<SegmentExtension> {
  public:
   Segment segment;
-  LineStream* stream = nullptr;  ///< the initiator's window, which paces the segment's lines
+  EngineStream* stream = nullptr;  ///< the initiator's window, which paces the segment's lines
 
   tlm::tlm_extension_base* clone() const override { return new SegmentExtension(*this); }
   void copy_from(tlm::tlm_extension_base const& other) override {
@@ -30,7 +30,7 @@ class SegmentExtension : public tlm::tlm_extension<SegmentExtension> {
 class PayloadPool : public tlm::tlm_mm_interface {
  public:
   /// A payload that the caller holds once.
-  tlm::tlm_generic_payload& take(const Segment& segment, LineStream& stream);
+  tlm::tlm_generic_payload& take(const Segment& segment, EngineStream& stream);
   void free(tlm::tlm_generic_payload* payload) override;
 
  private:

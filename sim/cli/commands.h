@@ -20,8 +20,8 @@ struct Command {
 /// All commands, in the order of the help.
 [[nodiscard]] std::span<const Command> commands();
 
-/// Runs `kvsim ARGUMENTS...`. Returns the exit code: 0 ran, 2 the user's input is wrong, 3 a bug, 130
-/// interrupted.
+/// Runs `kvsim ARGUMENTS...`. Returns the exit code: 0 ran, 2 the user's input is wrong, 3 a bug, 128 +
+/// signal interrupted.
 int run_command_line(const std::vector<std::string>& arguments);
 
 int run_run(const Command& self, const std::vector<std::string>& arguments);

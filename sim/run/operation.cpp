@@ -64,6 +64,8 @@ Operation window_of(const Operation& operation, double fraction, double at) {
                                                                         : extent);
     }
     const Bytes whole = bytes_of(thread);
+    part.simd_operations =
+        static_cast<std::uint64_t>(std::llround(static_cast<double>(thread.simd_operations) * fraction));
     if (whole > Bytes()) {
       part.simd_operations = static_cast<std::uint64_t>(
           std::llround(static_cast<double>(thread.simd_operations) * ratio(bytes_of(part), whole)));
@@ -84,8 +86,9 @@ bool OperationReader::refill() {
   return source_.next(batch_);
 }
 
-void OperationReader::drain() {
-  while (refill()) {
+void OperationReader::drain(const std::function<void(const trace::Record&)>& show) {
+  while (at_ < batch_.size() || refill()) {
+    show(batch_[at_++]);
   }
 }
 

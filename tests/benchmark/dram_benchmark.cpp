@@ -44,10 +44,11 @@ Segment kv_like(std::uint64_t index) {
 
 /// Four engines work through `pattern`, each in a GiB of its own.
 void run_engines(const config::DeviceSpec& device, Granularity granularity, const Pattern& pattern) {
-  MemoryPath path(device, granularity);
-  std::vector<LineStream*> streams;
+  const std::unique_ptr<MemoryPath> made = make_memory_path(device, granularity);
+  MemoryPath& path = *made;
+  std::vector<EngineStream*> streams;
   for (std::uint64_t engine = 0; engine < kEngines; ++engine) {
-    LineStream& stream = path.add_stream({.in_flight = 32, .ahead = 64, .stores = 8});
+    EngineStream& stream = path.add_stream({.in_flight = 32, .ahead = 64, .stores = 8});
     stream.begin(Picoseconds());
     std::int64_t lines = 0;
     for (std::uint64_t index = 0; lines < kLines / kEngines; ++index) {
@@ -58,8 +59,8 @@ void run_engines(const config::DeviceSpec& device, Granularity granularity, cons
     }
     streams.push_back(&stream);
   }
-  while (path.run() != LineStream::kNever) {
-    for (LineStream* stream : streams) {
+  while (path.run() != EngineStream::kNever) {
+    for (EngineStream* stream : streams) {
       while (!stream->finished().empty()) {
         stream->finished().pop();
       }

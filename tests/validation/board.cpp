@@ -10,12 +10,12 @@
 #include "models/cache/cache.h"
 #include "models/cpu/cpu_core.h"
 #include "models/cpu/segmenter.h"
-#include "models/memory_path/memory_path.h"
+#include "models/memory_path/burst_path.h"
 
 namespace kvsim::testing {
 
 using model::Cache;
-using model::LineStream;
+using model::EngineStream;
 using model::MemoryPath;
 using model::Owner;
 using model::Segment;
@@ -29,9 +29,9 @@ constexpr Bytes kScan{64 << 20};
 constexpr int kChases = 400'000;
 constexpr std::uint64_t kPageBytes = 4096;
 
-void run_to_end(MemoryPath& path, std::vector<LineStream*> streams) {
-  while (path.run() != LineStream::kNever) {
-    for (LineStream* stream : streams) {
+void run_to_end(MemoryPath& path, std::vector<EngineStream*> streams) {
+  while (path.run() != EngineStream::kNever) {
+    for (EngineStream* stream : streams) {
       while (!stream->finished().empty()) {
         stream->finished().pop();
       }
@@ -73,8 +73,8 @@ BytesPerSecond read_bandwidth(const config::DeviceSpec& device, int cores) {
   const std::int64_t lines = kScan.count() / model::kLineBytes;
   const model::LineWork work =
       model::line_work(core, kScanOperations * static_cast<std::uint64_t>(lines), lines);
-  MemoryPath path(device, model::Granularity::burst);
-  std::vector<LineStream*> streams;
+  model::BurstPath path(device);
+  std::vector<EngineStream*> streams;
   for (int i = 0; i < cores; ++i) {
     streams.push_back(&path.add_stream(model::window_of(core)));
     streams.back()->begin(Picoseconds());
@@ -86,7 +86,7 @@ BytesPerSecond read_bandwidth(const config::DeviceSpec& device, int cores) {
   }
   run_to_end(path, streams);
   Picoseconds end;
-  for (const LineStream* stream : streams) {
+  for (const EngineStream* stream : streams) {
     end = std::max(end, stream->used_until());
   }
   return kScan * cores / end;
@@ -101,8 +101,8 @@ Picoseconds random_latency(const config::DeviceSpec& device, Bytes bytes) {
              .line = Bytes(static_cast<std::int64_t>(kPageBytes)),
              .latency = {},
              .bandwidth = {}});
-  MemoryPath path(device, model::Granularity::burst);
-  LineStream& stream = path.add_stream({.in_flight = 1, .ahead = 1, .stores = 1});
+  model::BurstPath path(device);
+  EngineStream& stream = path.add_stream({.in_flight = 1, .ahead = 1, .stores = 1});
   Random random;
   const auto lines = static_cast<std::uint64_t>(bytes.count() / model::kLineBytes);
   const std::vector<std::uint64_t> frames =

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/train/row_state.h"
+
+namespace kvsim::model {
+
+using config::RefreshMode;
+
+ChannelRows::ChannelRows(const TrainTiming& timing, const config::DramPartSpec& part,
+                         const config::MemoryControllerSpec& controller)
+    : t_(timing),
+      all_bank_(controller.refresh == RefreshMode::all_bank),
+      banks_per_rank_(static_cast<std::uint32_t>(part.banks)),
+      banks_(static_cast<std::size_t>(part.banks * controller.ranks)),
+      activates_of_(static_cast<std::size_t>(controller.ranks), SlotCalendar({0}, 1, timing.activate)) {
+  if (controller.refresh == RefreshMode::none) {
+    return;
+  }
+  // Ranks refresh in turn, and so do the banks of a rank if each is refreshed by itself.
+  const std::int64_t interval = all_bank_ ? t_.tREFI : t_.tREFI / part.banks;
+  for (std::size_t b = 0; b < banks_.size(); ++b) {
+    const auto rank = static_cast<std::int64_t>(b) / part.banks;
+    const std::int64_t turn = all_bank_ ? 0 : static_cast<std::int64_t>(b) % part.banks;
+    banks_[b].refresh_due = interval * (rank + 1) / controller.ranks + interval * turn;
+  }
+}
+
+ChannelRows::Opening ChannelRows::open_anew(std::uint32_t bank, std::uint32_t row, std::int64_t asked) {
+  Bank& b = banks_[bank];
+  if (asked >= b.refresh_due) {
+    refresh(bank, asked);
+  }
+  // Requests that hit an open row go before the one that closes it (first ready, first come).
+  if (row == b.last_row && asked < b.last_row_until) {
+    return {.ready = asked};
+  }
+  const bool conflict = b.row != kClosed;
+  SlotCalendar& activates = activates_of_[bank / banks_per_rank_];
+  activates.forget_before(floor_);
+  const auto activate = [&] {
+    const std::int64_t earliest =
+        b.row != kClosed ? std::max(asked, b.precharge_ok) + t_.tRPpb : std::max(asked, b.activate_ok);
+    return activates.book(earliest, t_.activate, 0, {});
+  };
+  std::int64_t at = activate();
+  if (at >= b.refresh_due) {  // that goes first
+    refresh(bank, b.refresh_due);
+    at = activate();
+  }
+  const bool waited = b.refreshed && asked < b.activate_ok;
+  b.held_by = waited || b.row_before_refresh == row ? Owner::refresh : Owner::row;
+  b.last_row = b.row;
+  b.last_row_until = at - t_.tRPpb;
+  b.refreshed = false;
+  b.row_before_refresh = kClosed;
+  b.row = row;
+  b.column_ok = at + t_.tRCD;
+  b.precharge_ok = at + t_.tRAS;
+  ++(conflict ? conflicts_ : misses_);
+  return {.ready = b.column_ok, .held_by = b.held_by};
+}
+
+ChannelRows::Opening ChannelRows::refresh_and_open(std::uint32_t bank, std::uint32_t row, std::int64_t asked,
+                                                   std::int64_t command) {
+  refresh(bank, command);
+  return open_anew(bank, row, asked);
+}
+
+/// Makes up for the refreshes of the bank that fell due by `time`.
+void ChannelRows::refresh(std::uint32_t bank, std::int64_t time) {
+  Bank& b = banks_[bank];
+  const std::uint32_t first = all_bank_ ? bank / banks_per_rank_ * banks_per_rank_ : bank;
+  const std::uint32_t end = all_bank_ ? first + banks_per_rank_ : bank + 1;
+  const std::int64_t passed = (time - b.refresh_due) / t_.tREFI;  // while nobody asked for the bank
+  for (std::uint32_t i = first; i < end && passed > 1; ++i) {
+    banks_[i].refresh_due += (passed - 1) * t_.tREFI;
+  }
+  refreshes_ += std::max<std::int64_t>(0, passed - 1);
+  while (time >= b.refresh_due) {
+    refresh_once(first, end, all_bank_ ? t_.tRFCab : t_.tRFCpb, all_bank_ ? t_.tRPab : t_.tRPpb);
+  }
+}
+
+void ChannelRows::refresh_once(std::uint32_t first, std::uint32_t end, std::int64_t busy,
+                               std::int64_t precharge) {
+  std::int64_t start = banks_[first].refresh_due;
+  bool open = false;
+  for (std::uint32_t i = first; i < end; ++i) {
+    const Bank& b = banks_[i];
+    open = open || b.row != kClosed;
+    start = std::max(start, b.row != kClosed ? b.precharge_ok : b.activate_ok);
+  }
+  start += open ? precharge : 0;
+  for (std::uint32_t i = first; i < end; ++i) {
+    Bank& b = banks_[i];
+    b.row_before_refresh = b.row != kClosed ? b.row : b.row_before_refresh;
+    b.row = kClosed;
+    b.refreshed = true;
+    b.activate_ok = start + busy;
+    b.refresh_due += t_.tREFI;
+  }
+  ++refreshes_;
+}
+
+}  // namespace kvsim::model

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/train/row_state.h"
+
+#include <gtest/gtest.h>
+
+#include "models/testing/channel_bench.h"
+#include "models/testing/test_device.h"
+
+namespace kvsim::model {
+namespace {
+
+using config::RefreshMode;
+
+config::DeviceSpec device(RefreshMode refresh) {
+  config::DeviceSpec device = testing::plain_device();
+  device.controller.refresh = refresh;
+  return device;
+}
+
+struct Fixture {
+  explicit Fixture(RefreshMode refresh)
+      : spec(device(refresh)),
+        t(train_timing(spec.dram, spec.controller)),
+        rows(t, spec.dram, spec.controller) {}
+  config::DeviceSpec spec;
+  TrainTiming t;
+  ChannelRows rows;
+};
+
+TEST(ChannelRows, AClosedRowIsAMissAnotherOneAConflict) {
+  Fixture f(RefreshMode::none);
+  EXPECT_EQ(f.rows.open(0, 7, 1000).ready, 1000 + f.t.tRCD);
+  EXPECT_EQ(f.rows.open(0, 7, 500'000).ready, 500'000) << "a hit";
+  f.rows.use(0, 500'000, f.t.read_to_precharge);
+  const ChannelRows::Opening conflict = f.rows.open(0, 8, 600'000);
+  EXPECT_EQ(conflict.ready, 600'000 + f.t.tRPpb + f.t.tRCD);
+  EXPECT_EQ(conflict.held_by, Owner::row);
+  EXPECT_EQ(f.rows.misses(), 1);
+  EXPECT_EQ(f.rows.conflicts(), 1);
+}
+
+TEST(ChannelRows, ARowStaysOpenForItsTime) {
+  Fixture f(RefreshMode::none);
+  f.rows.open(0, 1, 0);
+  EXPECT_EQ(f.rows.open(0, 2, 0).ready, f.t.tRAS + f.t.tRPpb + f.t.tRCD);
+  f.rows.use(0, 300'000, f.t.write_to_precharge);
+  EXPECT_EQ(f.rows.open(0, 3, 0).ready, 300'000 + f.t.write_to_precharge + f.t.tRPpb + f.t.tRCD);
+}
+
+TEST(ChannelRows, ActivatesOfARankKeepTheirDistance) {
+  Fixture f(RefreshMode::none);
+  for (std::uint32_t bank = 0; bank < 8; ++bank) {
+    EXPECT_EQ(f.rows.open(bank, 1, 0).ready, f.t.tRCD + bank * f.t.activate);
+  }
+}
+
+TEST(ChannelRows, HitsGoBeforeTheRequestThatClosesTheirRow) {
+  Fixture f(RefreshMode::none);
+  f.rows.open(0, 1, 0);
+  f.rows.use(0, 200'000, f.t.read_to_precharge);
+  f.rows.open(0, 2, 100'000);  // waits for the use of row 1
+  EXPECT_EQ(f.rows.open(0, 1, 150'000).ready, 150'000);
+  EXPECT_GT(f.rows.open(0, 1, 500'000).ready, 500'000) << "closed by then";
+}
+
+TEST(ChannelRows, ARefreshClosesTheRowAndKeepsItsBank) {
+  Fixture f(RefreshMode::per_bank);
+  const std::int64_t due = f.t.tREFI / f.spec.dram.banks;  // of bank 0
+  f.rows.open(0, 1, 0);
+  const std::int64_t asked = due + 1;
+  const ChannelRows::Opening again = f.rows.open(0, 1, asked);
+  EXPECT_EQ(again.ready, due + f.t.tRPpb + f.t.tRFCpb + f.t.tRCD);
+  EXPECT_EQ(again.held_by, Owner::refresh);
+  EXPECT_EQ(f.rows.refreshes(), 1);
+  EXPECT_EQ(f.rows.open(1, 1, asked).ready, asked + f.t.tRCD) << "other banks go on";
+}
+
+TEST(ChannelRows, AnAllBankRefreshKeepsTheRank) {
+  Fixture f(RefreshMode::all_bank);
+  f.rows.open(0, 1, 0);
+  const std::int64_t due = f.t.tREFI;
+  EXPECT_EQ(f.rows.open(5, 1, due + 1).ready, due + f.t.tRPab + f.t.tRFCab + f.t.tRCD);
+}
+
+TEST(ChannelRows, RefreshesOfAnIdleTimeAreMadeUpFor) {
+  Fixture f(RefreshMode::all_bank);
+  f.rows.open(0, 1, 100 * f.t.tREFI + f.t.tREFI / 2);
+  EXPECT_EQ(f.rows.refreshes(), 100);
+  EXPECT_TRUE(f.rows.refresh_comes_before(0, 101 * f.t.tREFI));
+  EXPECT_FALSE(f.rows.refresh_comes_before(0, 101 * f.t.tREFI - 1));
+}
+
+}  // namespace
+}  // namespace kvsim::model

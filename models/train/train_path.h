@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// The way from engines to DRAM and back in row trains.
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "models/dram/address_map.h"
+#include "models/memory_path/memory_path.h"
+#include "models/train/row_state.h"
+#include "models/train/slot_calendar.h"
+#include "models/train/train_stream.h"
+#include "models/train/train_timing.h"
+
+namespace kvsim::model {
+
+/// Books each group of lines on its channel's rows and data bus and on the interconnect when the engine asks
+/// for it, and tells the engine at once when its lines arrive. The engine whose next line is the earliest
+/// goes first, and goes on until it is a little ahead of the next one.
+class TrainPath final : public MemoryPath {
+ public:
+  explicit TrainPath(const config::DeviceSpec& device);
+
+  EngineStream& add_stream(const StreamWindow& window) override;
+  Picoseconds run() override;
+  [[nodiscard]] MemoryCounters counters() const override;
+  [[nodiscard]] BusTime bus_time() override;
+
+ private:
+  /// A store in the controller's write queue.
+  struct Write {
+    std::int64_t arrival = 0;
+    DramPlace place;
+    std::int64_t lines = 0;
+    Owner owner = Owner::other_data;
+    std::size_t stream = 0;
+    std::uint64_t store = 0;
+  };
+  struct TrainChannel {
+    ChannelRows rows;
+    SlotCalendar bus;
+    Fifo<Write> writes;
+    std::int64_t queued = 0;  ///< lines of writes
+  };
+  /// Where the beats of some lines lie.
+  struct Beats {
+    std::int64_t start = 0;
+    std::int64_t end = 0;
+    std::int64_t behind_data = 0;
+    std::int64_t held = 0;
+    Owner held_by = Owner::queue;
+  };
+
+  struct Request {
+    std::int64_t lines = 0;
+    trace::Access access = trace::Access::read;
+    Owner owner = Owner::other_data;
+    std::int64_t asked = 0;  ///< at the controller
+  };
+
+  void note(const TrainStream& stream);
+  void serve(std::size_t index, std::int64_t limit);
+  void read(TrainStream& stream, const LineGroup& group);
+  void write(std::size_t stream, const LineGroup& group);
+  void drain(TrainChannel& channel, std::int64_t lines, std::int64_t time);
+  bool drain_idle(std::int64_t time);
+  Beats book(TrainChannel& channel, const DramPlace& place, const Request& request);
+  [[nodiscard]] std::size_t lane_of(std::uint32_t bank, trace::Access access) const {
+    return lanes_[2 * bank + (access == trace::Access::write ? 1 : 0)];
+  }
+
+  config::InterconnectSpec interconnect_;
+  config::MemoryControllerSpec controller_;
+  TrainTiming t_;
+  AddressMap map_;
+  std::int64_t bursts_per_line_;
+  std::int64_t line_time_;          ///< data beats of a line
+  std::int64_t fabric_line_time_;   ///< a line on the interconnect
+  bool split_;                      ///< bursts are booked one by one: other bank groups' come between
+  std::vector<std::size_t> lanes_;  ///< of the data bus, by bank and direction
+
+  std::deque<TrainStream> streams_;
+  std::vector<std::int64_t> next_;  ///< by stream
+  std::vector<TrainChannel> channels_;
+  SlotCalendar fabric_;
+  Picoseconds horizon_ = EngineStream::kNever;  ///< end of the earliest finished segment not yet reported
+  std::int64_t floor_ = 0;                      ///< nothing reaches a controller before this any more
+  TimeAccount beats_;
+  MemoryCounters counters_;
+};
+
+}  // namespace kvsim::model
