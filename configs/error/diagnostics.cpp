@@ -91,6 +91,17 @@ void Diagnostics::error(const SourceLocation& where, std::string_view key, std::
   errors_.push_back({where, one_line(fmt::format("{}: {}{}{}", to_string(where), key, colon, what))});
 }
 
+void Diagnostics::add_cause(const Diagnostics& others, std::span<const std::string> places,
+                            std::string_view cause) {
+  for (Error& error : errors_) {
+    const bool known = std::ranges::find(others.errors_, error.text, &Error::text) != others.errors_.end();
+    const bool at_place = std::ranges::find(places, error.where.file) != places.end();
+    if (!known && !at_place) {
+      error.text = one_line(fmt::format("{} ({})", error.text, cause));
+    }
+  }
+}
+
 void Diagnostics::throw_if_any() const {
   if (errors_.empty()) {
     return;

@@ -29,6 +29,10 @@ class Diagnostics {
   /// to do.
   void error(const SourceLocation& where, std::string_view key, std::string_view what);
 
+  /// Adds " (cause)" to the errors that are not among `others`, but for those that stand at one of `places`:
+  /// what changes from the command line have done to a file that is right by itself.
+  void add_cause(const Diagnostics& others, std::span<const std::string> places, std::string_view cause);
+
   /// A value was met about which an error has been told already.
   void repeat() { ++repeats_; }
 

@@ -47,6 +47,17 @@ TEST(Diagnostics, AMessageIsOneLineThatCanBeRead) {
   EXPECT_LT(message.size(), 1'100U);
 }
 
+TEST(Diagnostics, ACauseIsAddedToErrorsThatAreNew) {
+  Diagnostics before;
+  before.error({"a.yaml", 1, 1}, "", "old");
+  Diagnostics errors = before;
+  errors.error({"a.yaml", 2, 1}, "x", "new");
+  errors.error({"--set y=1"}, "y", "new");
+  errors.add_cause(before, std::vector<std::string>{"--set y=1"}, "after --set y=1");
+  EXPECT_EQ(message_of([&] { errors.throw_if_any(); }),
+            "--set y=1: y: new\na.yaml:1:1: old\na.yaml:2:1: x: new (after --set y=1)");
+}
+
 TEST(Diagnostics, RepeatsCountButAreNotToldAgain) {
   Diagnostics errors;
   errors.repeat();

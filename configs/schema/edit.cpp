@@ -54,19 +54,19 @@ Value extend_name(const Value& name, const Value& over) {
   return result;
 }
 
-/// "--set model.layers=2" in its parts.
-struct Override {
+/// "model.layers=2" in its parts.
+struct Change {
   std::vector<std::string_view> path;
   Value value;
 };
 
-Override parse_override(std::string_view text, const std::string& name) {
+Change parse_override(std::string_view text, const std::string& name) {
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos) {
     throw UserError(
         fmt::format("{}: has no '='; write it as path.to.key=value, such as model.layers=2", name));
   }
-  Override result;
+  Change result;
   std::string_view path = text.substr(0, equals);
   while (true) {
     const std::size_t dot = path.find('.');
@@ -87,7 +87,8 @@ Override parse_override(std::string_view text, const std::string& name) {
     throw UserError(fmt::format("{}: has no value behind '='", name));
   }
   Diagnostics errors;
-  result.value = parse_yaml({.name = name, .text = value, .has_lines = false}, errors);
+  result.value = parse_yaml(
+      {.name = name, .text = value, .has_lines = false, .path = std::string(text.substr(0, equals))}, errors);
   errors.throw_if_any();
   return result;
 }
@@ -110,7 +111,7 @@ void make_container(Value& value, const SourceLocation& where) {
 }
 
 /// Sets what the path leads to, from its step `first` on.
-void set_path(Value& root, const Override& change, std::size_t first, const SourceLocation& where) {
+void set_path(Value& root, const Change& change, std::size_t first, const SourceLocation& where) {
   const std::string_view step = change.path[first];
   const bool last = first + 1 == change.path.size();
   make_container(root, where);
@@ -156,10 +157,8 @@ Value merge(const Value& base, const Value& over, std::string_view path, Diagnos
   return result;
 }
 
-void apply_override(Value& root, std::string_view text) {
-  const std::string name = fmt::format("--set {}", text);
-  const SourceLocation where{name};
-  set_path(root, parse_override(text, name), 0, where);
+void apply_override(Value& root, const Override& change) {
+  set_path(root, parse_override(change.text, change.name), 0, SourceLocation{change.name});
 }
 
 }  // namespace kvsim::config

@@ -114,6 +114,7 @@ TEST(Override, RefusesMalformedText) {
       {"a=  ", "--set a=  : has no value behind '='"},
       {"a=[1", "--set a=[1: not valid YAML: end of sequence flow not found"},
       {"a=&x 1", "--set a=&x 1: anchors (&name) are not supported; write the value out, or use 'extends'"},
+      {"a={b: {c: 1, c: 2}}", "--set a={b: {c: 1, c: 2}}: a.b.c: the key is given twice"},
       {"l.2=1", "--set l.2=1: there is no element 2; the list has 2, counted from 0"},
       {"l.x=1", "--set l.x=1: there is no element x; the list has 2, counted from 0"},
       {"l.-1=1", "--set l.-1=1: there is no element -1; the list has 2, counted from 0"},

@@ -2,6 +2,7 @@
 #include "configs/schema/info.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "configs/schema/edit.h"
 
@@ -22,6 +23,9 @@ Json field_schema(const FieldInfo& field, CatalogueIds ids) {
   Json one = field.nested == nullptr   ? field.json
              : field.catalogue.empty() ? to_json_schema(*field.nested, ids)
                                        : entry_schema(field, ids);
+  if (field.may_be_none) {
+    one = {{"anyOf", {std::move(one), {{"const", kNone}}}}};
+  }
   if (!field.is_list) {
     return one;
   }

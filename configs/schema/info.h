@@ -12,6 +12,9 @@
 
 namespace kvsim::config {
 
+/// What is written for an optional value that is not there.
+inline constexpr std::string_view kNone = "none";
+
 struct SchemaInfo;
 
 struct FieldInfo {
@@ -23,6 +26,7 @@ struct FieldInfo {
   std::string catalogue;                ///< kind of catalogue entry whose id may stand here; empty: none
   const SchemaInfo* nested = nullptr;   ///< of a map, or of the maps in a list
   bool is_list = false;
+  bool may_be_none = false;     ///< `none` may stand in place of the value or map
   nlohmann::ordered_json json;  ///< JSON Schema of one scalar
 };
 

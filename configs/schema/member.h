@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How members of each type are read, written and described: scalars by their grammar, lists of short texts,
-// parameter sets by their table, and lists of these.
+// parameter sets by their table, lists of these, and optional ones, for which `none` may stand.
 #pragma once
 
 #include <concepts>
@@ -45,9 +45,22 @@ struct IsVector : std::false_type {};
 template <class E>
 struct IsVector<std::vector<E>> : std::true_type {};
 
+template <class M>
+struct IsOptional : std::false_type {
+  using Content = M;
+};
+template <class E>
+struct IsOptional<std::optional<E>> : std::true_type {
+  using Content = E;
+};
+/// M, or what an optional M holds.
+template <class M>
+using Content = typename IsOptional<M>::Content;
+
 /// Every other class has a table.
 template <class M>
-concept HasSchema = std::is_class_v<M> && !HasGrammar<M> && !HasListGrammar<M> && !IsVector<M>::value;
+concept HasSchema = std::is_class_v<M> && !HasGrammar<M> && !HasListGrammar<M> && !IsVector<M>::value &&
+                    !IsOptional<M>::value;
 
 /// What is allowed of a scalar beyond its grammar.
 template <class M>
@@ -104,7 +117,9 @@ void read_scalar(const Place& place, const Rules<M>& rules, M& out) {
   const std::string& text = place.value().text;
   Parsed<M> parsed = parse<M>(text);
   if (!parsed.value) {
-    return place.error(fmt::format("{} {}", in_quotes(text), parsed.reason));
+    const bool ranged = std::same_as<M, std::int64_t> && rules.low;
+    return place.error(fmt::format("{} {}{}", in_quotes(text), parsed.reason,
+                                   ranged ? "; allowed is " + range_text(rules) : ""));
   }
   if (const std::string broken = broken_rule(rules, *parsed.value); !broken.empty()) {
     return place.error(fmt::format("{} {}", in_quotes(text), broken));
@@ -113,7 +128,7 @@ void read_scalar(const Place& place, const Rules<M>& rules, M& out) {
 }
 
 template <class M>
-void read_member(const Place& place, const Rules<M>& rules, M& out);
+void read_member(const Place& place, const Rules<Content<M>>& rules, M& out);
 
 template <class E>
 void read_elements(const Place& place, std::vector<E>& out) {
@@ -141,11 +156,17 @@ void read_elements(const Place& place, std::vector<E>& out) {
 }
 
 template <class M>
-void read_member(const Place& place, const Rules<M>& rules, M& out) {
-  if (place.value().is_invalid()) {
+void read_member(const Place& place, const Rules<Content<M>>& rules, M& out) {
+  const Value& value = place.value();
+  if (value.is_invalid()) {
     return place.errors().repeat();
   }
-  if constexpr (IsVector<M>::value) {
+  if constexpr (IsOptional<M>::value) {
+    out.reset();
+    if (!value.is_scalar() || value.text != kNone) {
+      read_member(place, rules, out.emplace());
+    }
+  } else if constexpr (IsVector<M>::value) {
     out.clear();
     read_elements(place, out);
   } else if constexpr (HasSchema<M>) {
@@ -157,7 +178,9 @@ void read_member(const Place& place, const Rules<M>& rules, M& out) {
 
 template <class M>
 nlohmann::ordered_json write_member(const M& value) {
-  if constexpr (HasListGrammar<M>) {
+  if constexpr (IsOptional<M>::value) {
+    return value ? write_member(*value) : nlohmann::ordered_json(kNone);
+  } else if constexpr (HasListGrammar<M>) {
     return ListGrammar<M>::to_items(value);
   } else if constexpr (IsVector<M>::value) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
@@ -177,7 +200,9 @@ nlohmann::ordered_json write_member(const M& value) {
 /// A default as text.
 template <class M>
 std::string member_text(const M& value) {
-  if constexpr (HasGrammar<M>) {
+  if constexpr (IsOptional<M>::value) {
+    return value ? member_text(*value) : std::string(kNone);
+  } else if constexpr (HasGrammar<M>) {
     return to_text(value);
   } else {
     return write_member(value).dump();
@@ -210,7 +235,11 @@ nlohmann::ordered_json scalar_json_schema() {
 /// Fills in what follows from the member's type.
 template <class M>
 void describe_member(FieldInfo& info) {
-  if constexpr (HasListGrammar<M>) {
+  if constexpr (IsOptional<M>::value) {
+    describe_member<Content<M>>(info);
+    info.may_be_none = true;
+    info.type += fmt::format(", or {}", kNone);
+  } else if constexpr (HasListGrammar<M>) {
     info.is_list = true;
     info.type = fmt::format("a list of {}", ListGrammar<M>::kind());
     info.json = {{"type", {"string", "integer"}}, {"pattern", ListGrammar<M>::pattern()}};

@@ -30,10 +30,12 @@ template <class T>
 class Schema {
  public:
   using Check = std::function<void(const T&, const Place&)>;
+  using Complete = std::function<void(T&, const Place&)>;
 
-  /// `check` sees what holds between members; it runs when each of them is right by itself.
-  Schema(std::string doc, std::initializer_list<Field<T>> fields, Check check = {})
-      : fields_(fields), check_(std::move(check)) {
+  /// `check` sees what holds between members; it runs when each of them is right by itself. Before it,
+  /// `complete` works out those that were left out and follow from others.
+  Schema(std::string doc, std::initializer_list<Field<T>> fields, Check check = {}, Complete complete = {})
+      : fields_(fields), check_(std::move(check)), complete_(std::move(complete)) {
     info_.doc = std::move(doc);
     for (const Field<T>& field : fields_) {
       info_.fields.push_back(field.info);
@@ -58,7 +60,13 @@ class Schema {
         report_missing(place, field.info);
       }
     }
-    if (check_ && place.errors().count() == before) {
+    if (place.errors().count() != before) {
+      return result;
+    }
+    if (complete_) {
+      complete_(result, place);
+    }
+    if (check_) {
       check_(result, place);
     }
     return result;
@@ -85,6 +93,7 @@ class Schema {
  private:
   std::vector<Field<T>> fields_;
   Check check_;
+  Complete complete_;
   SchemaInfo info_;
 };
 
@@ -98,8 +107,10 @@ class FieldBuilder {
     describe_member<M>(info_);
   }
 
-  FieldBuilder& between(M low, M high) { return rules_.low = low, rules_.high = high, *this; }
-  FieldBuilder& at_least(M low) { return rules_.low = low, *this; }
+  FieldBuilder& between(Content<M> low, Content<M> high) {
+    return rules_.low = low, rules_.high = high, *this;
+  }
+  FieldBuilder& at_least(Content<M> low) { return rules_.low = low, *this; }
   FieldBuilder& power_of_two() { return rules_.power_of_two = true, *this; }
 
   /// Not required; `value` if it is left out.
@@ -117,6 +128,18 @@ class FieldBuilder {
     } else {
       return by_default(T{}.*member_);
     }
+  }
+  /// Not required; the value of another member, which stands above it in the table.
+  FieldBuilder& same_as(std::string key, M T::*other) {
+    info_.fallback = std::move(key);
+    set_default_ = [member = member_, other](T& object) { object.*member = object.*other; };
+    return *this;
+  }
+  /// Not required; a `complete` works it out. `rule` is what it does, in words.
+  FieldBuilder& by_rule(std::string rule) {
+    info_.fallback = std::move(rule);
+    set_default_ = [member = member_](T& object) { object.*member = T{}.*member; };
+    return *this;
   }
   /// The id of a catalogue entry may stand in place of the map; with `id`, not required.
   FieldBuilder& entry_of(std::string catalogue, std::string id = {}) {
@@ -143,7 +166,7 @@ class FieldBuilder {
  private:
   M T::*member_;
   FieldInfo info_;
-  Rules<M> rules_;
+  Rules<Content<M>> rules_;
   std::function<void(T&)> set_default_;
 };
 

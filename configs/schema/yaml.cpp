@@ -156,6 +156,16 @@ class TreeBuilder final : public YAML::EventHandler {
     add(std::move(done));
   }
 
+  /// Path of the innermost list or map that is not yet complete.
+  [[nodiscard]] std::string open_path() const {
+    std::string path = source_.path;
+    for (std::size_t i = 0; i + 1 < stack_.size(); ++i) {
+      const Frame& frame = stack_[i];
+      path = frame.entry ? join_path(path, frame.entry->key) : join_path(path, frame.value.items.size());
+    }
+    return path;
+  }
+
   [[nodiscard]] bool awaits_key() const {
     return !stack_.empty() && stack_.back().value.is_map() && !stack_.back().entry;
   }
@@ -191,8 +201,10 @@ class TreeBuilder final : public YAML::EventHandler {
     if (entry.key == "<<") {
       errors_.error(entry.where, "", "merge keys (<<) are not supported; use 'extends'");
     } else if (const Value* first = frame.value.find(entry.key)) {
-      errors_.error(entry.where, entry.key,
-                    fmt::format("the key is given twice; the first is in line {}", first->where.line));
+      const int line = first->where.line;
+      errors_.error(
+          entry.where, join_path(open_path(), entry.key),
+          "the key is given twice" + (line == 0 ? "" : fmt::format("; the first is in line {}", line)));
     } else {
       if (frame.value.entries.size() >= kMaxKeys) {
         fail_at(entry.where, fmt::format("more than {} keys", kMaxKeys));
@@ -266,7 +278,9 @@ SourceText read_source(const std::filesystem::path& path) {
 
 Value parse_yaml(const SourceText& source, Diagnostics& errors) {
   if (source.text.starts_with(kByteOrderMark)) {
-    return parse_yaml({source.name, source.text.substr(kByteOrderMark.size()), source.has_lines}, errors);
+    SourceText marked = source;
+    marked.text.erase(0, kByteOrderMark.size());
+    return parse_yaml(marked, errors);
   }
   check_characters(source);
   TreeBuilder builder(source, errors);

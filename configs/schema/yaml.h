@@ -15,6 +15,7 @@ struct SourceText {
   std::string name;
   std::string text;
   bool has_lines = true;  ///< false: from the command line, where a place is its name alone
+  std::string path = {};  ///< of the key whose value this is, for messages; empty: the text stands for itself
 };
 
 /// Reads a file whole. Throws UserError if there is none, it is a directory, too large or cannot be read.

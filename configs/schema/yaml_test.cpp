@@ -100,6 +100,7 @@ struct Refusal {
 TEST(Yaml, RefusesWithPlaceAndWords) {
   const Refusal refusals[] = {
       {"a: 1\nb: 2\na: 3\n", "x.yaml:3:1: a: ", "the key is given twice; the first is in line 1"},
+      {"a: [{}, {b: {c: 1, c: 2}}]\n", "x.yaml:1:20: a.1.b.c: ", "the key is given twice"},
       {"a: &x 1\n", "x.yaml:1:4: ", "anchors (&name) are not supported"},
       {"a: &x\n  b: 1\n", "x.yaml:1:4: ", "anchors (&name) are not supported"},
       {"a: &x 1\nb: *x\n", "x.yaml:1:4: ", "anchors"},

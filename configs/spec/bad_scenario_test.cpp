@@ -11,6 +11,7 @@ namespace kvsim::config {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 struct BadScenario {
@@ -43,7 +44,9 @@ const BadScenario kBadScenarios[] = {
     {kPlain + "run: {relative_error: 0}\n",
      "main.yaml:3:23: run.relative_error: ", "allowed is 0.0001 to 0.5"},
     {"device: {extends: rk3588, os: {reserve: 20 EB}}\nmodel: llama3_8b\n",
-     "main.yaml:1:41: device.os.reserve: ", "unknown unit 'EB'"},
+     "main.yaml:1:41: device.os.reserve: ", "is too large"},
+    {kPlain + "workload: {prompt: 99999999999999999999}\n",
+     "main.yaml:3:20: workload.prompt: ", "allowed is 1 to 16777216"},
     {"device: {extends: rk3588, os: {reserve: 1e30 B}}\nmodel: llama3_8b\n",
      "main.yaml:1:41: device.os.reserve: ", "is too large; at most 9223372036854775807 B"},
     {"device: {extends: rk3588, os: {reserve: -1 B}}\nmodel: llama3_8b\n",
@@ -84,7 +87,8 @@ const BadScenario kBadScenarios[] = {
     {"device: {extends: rk3588, clusters: {0: {count: 61}}}\nmodel: llama3_8b\n",
      "configs/catalogue/devices/rk3588.yaml:", "65 cores; at most 64 are supported"},
     {"device: {extends: rk3588, dram: {width_bits: 64}}\nmodel: llama3_8b\n",
-     "configs/catalogue/dram/lpddr4x_4224_8gb.yaml:", "a burst moves 128 B, more than a cache line of 64 B"},
+     "configs/catalogue/dram/lpddr4x_4224_8gb.yaml:",
+     "a burst of 16 on 64 data lines is 128 B, which does not divide a line of 64 B"},
     {"device: rk3588\nmodel: {extends: llama3_8b, kv_heads: 5}\n",
      "main.yaml:2:39: model.kv_heads: ", "5 KV heads do not divide 32 heads evenly"},
     {"device: rk3588\nmodel: {extends: llama3_8b, layers: 99999999999}\n",
@@ -126,7 +130,7 @@ TEST_F(ScenarioTest, TellsAllMistakesOfAFileAtOnce) {
         "main.yaml:2:8: model: unknown model", "main.yaml:3:10: engine.ubach: unknown key",
         "main.yaml:3:31: engine.weights: unknown weight format 'Q5'",
         "main.yaml:4:20: workload.prompt: '0' is out of range",
-        "main.yaml:4:23: prompt: the key is given twice"}) {
+        "main.yaml:4:23: workload.prompt: the key is given twice; the first is in line 4"}) {
     EXPECT_THAT(error, HasSubstr(place));
   }
   EXPECT_EQ(std::ranges::count(error, '\n'), 5) << error;
@@ -145,6 +149,19 @@ TEST_F(ScenarioTest, RefusesOverridesThatNoTableKnows) {
   EXPECT_THAT(error_of(kPlain, {"device=rk3589"}), StartsWith("--set device=rk3589: device: unknown device"));
   EXPECT_THAT(error_of(kPlain, {"engine.kv=Q8_0"}),
               StartsWith("--set engine.kv=Q8_0: engine.kv: 'Q8_0' cannot hold"));
+}
+
+TEST_F(ScenarioTest, OverridesAreNamedWhereTheyMakeAFileWrong) {
+  const std::string error = error_of(kPlain, {"run.seed=2", "device.dram.banks=1"});
+  EXPECT_THAT(error, StartsWith("configs/catalogue/devices/rk3588.yaml:"));
+  EXPECT_THAT(error, HasSubstr("(after --set run.seed=2 --set device.dram.banks=1)"));
+  EXPECT_THAT(error_of(kPlain + "run: {sed: 1}\n", {"workload.threads=2"}), Not(HasSubstr("after --set")));
+  EXPECT_THAT(error_of(kPlain, {"run.seed=x"}), Not(HasSubstr("after --set")));
+}
+
+TEST_F(ScenarioTest, OverridesGoByTheNameThatTheUserTyped) {
+  EXPECT_THAT(error_of(kPlain, {{"run.fidelity=quick", "--fidelity quick"}}),
+              StartsWith("--fidelity quick: run.fidelity: 'quick' is not one of"));
 }
 
 TEST_F(ScenarioTest, RefusesCyclesAndLongChains) {

@@ -3,6 +3,10 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "configs/spec/grammar.h"
+
 namespace kvsim::config {
 namespace {
 
@@ -27,10 +31,24 @@ Bytes burst_bytes(const DramPartSpec& part) {
   return Bytes(part.burst_length * part.width_bits / kBitsPerByte);
 }
 
-// The ranges of the schema keep this product below 2^63.
+// The ranges of the schema keep this product, and the next, below 2^63.
+Bytes rank_bytes(const DramPartSpec& part) {
+  return row_bytes(part) * (part.banks * part.rows);
+}
+
 Bytes dram_capacity(const DeviceSpec& device) {
-  const DramPartSpec& part = device.dram;
-  return row_bytes(part) * (device.controller.channels * device.controller.ranks * part.banks * part.rows);
+  return rank_bytes(device.dram) * (device.controller.channels * device.controller.ranks);
+}
+
+std::vector<std::string> part_notes(const DramPartSpec& part) {
+  std::vector<std::string> notes;
+  const Hertz clock = command_clock(part);
+  const DramTiming& timing = part.timing;
+  if (duration(timing.tFAW, clock) < duration(timing.tRRD, clock) * 4) {
+    notes.push_back(fmt::format("{}: tFAW, {}, is less than 4 tRRD, {} each, and never binds", part.name,
+                                to_text(timing.tFAW), to_text(timing.tRRD)));
+  }
+  return notes;
 }
 
 BytesPerSecond peak_bandwidth(const DeviceSpec& device) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of DRAM parts and of the controller, and what must hold between their values.
+// Tables of DRAM parts, and what must hold between their values.
 #include <array>
 #include <string_view>
 
@@ -12,6 +12,10 @@ namespace {
 
 using namespace kvsim::literals;
 
+// What a core's cache asks for at once; a part serves it in whole bursts.
+constexpr Bytes kLongestRow = 32_KiB;
+constexpr Bytes kLine{64};
+
 struct Order {
   std::string_view small_key;
   ClockedTime DramTiming::*small;
@@ -23,8 +27,12 @@ struct Order {
 constexpr std::array kOrders{
     Order{"tRCD", &DramTiming::tRCD, "tRAS", &DramTiming::tRAS},
     Order{"tRPpb", &DramTiming::tRPpb, "tRPab", &DramTiming::tRPab},
+    Order{"tRRD", &DramTiming::tRRD, "tRRD_L", &DramTiming::tRRD_L},
     Order{"tRRD", &DramTiming::tRRD, "tFAW", &DramTiming::tFAW},
     Order{"tCCD", &DramTiming::tCCD, "tCCD_L", &DramTiming::tCCD_L},
+    Order{"tCCD_L", &DramTiming::tCCD_L, "tCCD_L_WR", &DramTiming::tCCD_L_WR},
+    Order{"tCCD", &DramTiming::tCCD, "tCCDMW", &DramTiming::tCCDMW},
+    Order{"tWTR", &DramTiming::tWTR, "tWTR_L", &DramTiming::tWTR_L},
     Order{"tRFCpb", &DramTiming::tRFCpb, "tRFCab", &DramTiming::tRFCab},
     Order{"tRFCab", &DramTiming::tRFCab, "tREFI", &DramTiming::tREFI},
 };
@@ -60,33 +68,41 @@ void check_part(const DramPartSpec& part, const Place& place) {
     place.error("columns", fmt::format("a row of {} columns is shorter than a burst of {}", part.columns,
                                        part.burst_length));
   }
-  if (burst_bytes(part) > 64_B) {
-    place.error(
-        "burst_length",
-        fmt::format("a burst moves {}, more than a cache line of 64 B; at {} bits a burst of {} would",
-                    to_text(burst_bytes(part)), part.width_bits, 64 * 8 / part.width_bits));
-  }
-  if (row_bytes(part) > 32_KiB) {
-    place.error("columns", fmt::format("a row of {} is more than the 32 KiB that are supported",
-                                       to_text(row_bytes(part))));
+  if (row_bytes(part) > kLongestRow) {
+    place.error("columns", fmt::format("a row of {} is more than the {} that are supported",
+                                       to_text(row_bytes(part)), to_text(kLongestRow)));
   }
   if (part.burst_length < part.transfers_per_clock) {
     place.error("burst_length", fmt::format("a burst of {} is shorter than the {} transfers of one clock",
                                             part.burst_length, part.transfers_per_clock));
     return;
   }
+  if (kLine.count() % burst_bytes(part).count() != 0) {
+    place.error("burst_length",
+                fmt::format("a burst of {} on {} data lines is {}, which does not divide a line of {}",
+                            part.burst_length, part.width_bits, to_text(burst_bytes(part)), to_text(kLine)));
+  }
   check_timing(part, place);
 }
 
-void check_controller(const MemoryControllerSpec& controller, const Place& place) {
-  if (controller.write_high > controller.write_queue) {
-    place.error("write_high", fmt::format("{} is above write_queue, {}; writes would never be drained",
-                                          controller.write_high, controller.write_queue));
+/// JESD209-4, "masked write": 32 tCK at a burst of 16, in other words 4 tCCD.
+bool delays_masked_writes(DramStandard standard) {
+  return standard == DramStandard::lpddr4 || standard == DramStandard::lpddr4x;
+}
+
+/// Timings that follow from others and from the standard.
+void complete_part(DramPartSpec& part, const Place& place) {
+  DramTiming& timing = part.timing;
+  const auto is_left_out = [&](std::string_view key) {
+    return place.value().find("timing")->find(key) == nullptr;
+  };
+  if (is_left_out("tCCDMW")) {
+    const std::int64_t times = delays_masked_writes(part.standard) ? 4 : 1;
+    timing.tCCDMW = {timing.tCCD.time * times, timing.tCCD.clocks * times};
   }
-  if (controller.write_low >= controller.write_high) {
-    place.error("write_low",
-                fmt::format("{} is not below write_high, {}; draining would stop before it starts",
-                            controller.write_low, controller.write_high));
+  if (is_left_out("tXSR")) {
+    // JESD209-4 and -5: tRFCab + 7.5 ns, during which the part may finish a refresh of its own.
+    timing.tXSR = {duration(timing.tRFCab, command_clock(part)) + 7500_ps, 0};
   }
 }
 
@@ -103,17 +119,60 @@ const Schema<DramTiming>& schema<DramTiming>() {
        field("tRPpb", &T::tRPpb, "precharge of one bank to activate"),
        field("tRPab", &T::tRPab, "precharge of all banks to activate or refresh"),
        field("tRAS", &T::tRAS, "activate to precharge, same bank"),
-       field("tRRD", &T::tRRD, "activate to activate, other bank of the rank"),
+       field("tRRD", &T::tRRD, "activate to activate, same rank, other bank group"),
+       field("tRRD_L", &T::tRRD_L, "the same within a bank group").same_as("tRRD", &T::tRRD),
        field("tFAW", &T::tFAW, "window with at most four activates of a rank"),
        field("tCCD", &T::tCCD, "read to read or write to write, other bank group"),
-       field("tCCD_L", &T::tCCD_L, "the same within a bank group; equal to tCCD where there are none"),
-       field("tWTR", &T::tWTR, "end of write data to read, same rank"),
+       field("tCCD_L", &T::tCCD_L, "the same within a bank group").same_as("tCCD", &T::tCCD),
+       field("tCCD_L_WR", &T::tCCD_L_WR, "write to write within a bank group").same_as("tCCD_L", &T::tCCD_L),
+       field("tCCDMW", &T::tCCDMW, "write to masked write, same bank").by_rule("4 tCCD of LPDDR4, else tCCD"),
+       field("tWTR", &T::tWTR, "end of write data to read, same rank, other bank group"),
+       field("tWTR_L", &T::tWTR_L, "the same within a bank group").same_as("tWTR", &T::tWTR),
        field("tRTP", &T::tRTP, "read to precharge, without the burst"),
        field("tWR", &T::tWR, "end of write data to precharge"),
+       field("tPPD", &T::tPPD, "precharge to precharge, same rank").optional(),
        field("tRTRS", &T::tRTRS, "gap on the bus when the rank changes"),
        field("tRFCab", &T::tRFCab, "refresh of all banks"),
-       field("tRFCpb", &T::tRFCpb, "refresh of one bank"),
-       field("tREFI", &T::tREFI, "average interval between refreshes of all banks")}};
+       field("tRFCpb", &T::tRFCpb, "refresh of one bank; 0 where the standard has none").optional(),
+       field(
+           "tpbR2pbR", &T::tpbR2pbR,
+           "per-bank refresh to per-bank refresh of another bank; as long as one where they may not overlap")
+           .same_as("tRFCpb", &T::tRFCpb),
+       field("tpbR2act", &T::tpbR2act, "per-bank refresh to activate of another bank")
+           .same_as("tRRD", &T::tRRD),
+       field("tREFI", &T::tREFI, "average interval between refreshes of all banks, at normal temperature"),
+       field("tCKE", &T::tCKE, "shortest time in power-down").by_default({7500_ps, 4}),
+       field("tXP", &T::tXP, "power-down exit to any command").by_default({7500_ps, 5}),
+       field("tSR", &T::tSR, "shortest time in self-refresh").by_default({15_ns, 3}),
+       field("tXSR", &T::tXSR, "self-refresh exit to any command").by_rule("tRFCab + 7.5 ns")}};
+  return kSchema;
+}
+
+template <>
+const Schema<DramEnergy>& schema<DramEnergy>() {
+  using T = DramEnergy;
+  constexpr Joules kMost(1e-3);
+  constexpr Watts kMostPower(100);
+  static const Schema<T> kSchema{
+      "energy of one rank of one channel: what its dies take together",
+      {field("activate", &T::activate, "one activate with its precharge, above standby")
+           .between(Joules(), kMost),
+       field("read_burst", &T::read_burst, "one burst read, array and bus, above standby")
+           .between(Joules(), kMost),
+       field("write_burst", &T::write_burst, "one burst written, array and bus, above standby")
+           .between(Joules(), kMost),
+       field("refresh_all", &T::refresh_all, "one refresh of all banks, above standby")
+           .between(Joules(), kMost),
+       field("refresh_bank", &T::refresh_bank, "one refresh of one bank, above standby")
+           .between(Joules(), kMost)
+           .optional(),
+       field("active_standby", &T::active_standby, "some bank open").between(Watts(), kMostPower),
+       field("precharge_standby", &T::precharge_standby, "all banks closed").between(Watts(), kMostPower),
+       field("active_power_down", &T::active_power_down, "some bank open, clock off")
+           .between(Watts(), kMostPower),
+       field("precharge_power_down", &T::precharge_power_down, "all banks closed, clock off")
+           .between(Watts(), kMostPower),
+       field("self_refresh", &T::self_refresh, "in self-refresh").between(Watts(), kMostPower)}};
   return kSchema;
 }
 
@@ -138,52 +197,10 @@ const Schema<DramPartSpec>& schema<DramPartSpec>() {
        field("columns", &T::columns, "columns of a row, each as wide as the channel")
            .between(1, 65536)
            .power_of_two(),
-       field("timing", &T::timing, "timings")},
-      check_part};
-  return kSchema;
-}
-
-template <>
-const Schema<AddressMapSpec>& schema<AddressMapSpec>() {
-  using T = AddressMapSpec;
-  static const Schema<T> kSchema{
-      "physical address to DRAM coordinates, least significant bit first; together a bijection",
-      {field("channel", &T::channel, "bits of the channel").by_default({}),
-       field("rank", &T::rank, "bits of the rank").by_default({}),
-       field("bank", &T::bank, "bits of the bank within its rank").by_default({}),
-       field("row", &T::row, "bits of the row").by_default({}),
-       field("column", &T::column, "bits of the byte within the row")}};
-  return kSchema;
-}
-
-template <>
-const Schema<MemoryControllerSpec>& schema<MemoryControllerSpec>() {
-  using T = MemoryControllerSpec;
-  static const Schema<T> kSchema{
-      "memory controllers, one per channel, and how the DRAM is wired to them",
-      {field("channels", &T::channels, "channels").between(1, 64).power_of_two(),
-       field("ranks", &T::ranks, "ranks of each channel").between(1, 4).power_of_two(),
-       field("refresh", &T::refresh, "how banks are refreshed; none for what-if runs only").optional(),
-       field("turnaround", &T::turnaround,
-             "bus turnaround between reads and writes; false for what-if runs only")
-           .optional(),
-       field("read_queue", &T::read_queue, "reads of a channel that the scheduler chooses from; assumed")
-           .between(1, 4096)
-           .optional(),
-       field("write_queue", &T::write_queue, "writes that a channel holds back; assumed")
-           .between(1, 4096)
-           .optional(),
-       field("write_high", &T::write_high, "fill of the write queue that starts its draining; assumed")
-           .between(1, 4096)
-           .optional(),
-       field("write_low", &T::write_low, "fill of the write queue that ends its draining; assumed")
-           .between(0, 4096)
-           .optional(),
-       field("age_cap", &T::age_cap, "a request this old goes before younger row hits; assumed")
-           .between(1_ns, 1_ms)
-           .by_default(2_us),
-       field("mapping", &T::mapping, "address map")},
-      check_controller};
+       field("timing", &T::timing, "timings"),
+       field("energy", &T::energy, "energy; none: no source gives it").optional()},
+      check_part,
+      complete_part};
   return kSchema;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,7 @@
 
 namespace kvsim::config {
 
-enum class DramStandard { lpddr4, lpddr4x, lpddr5 };
+enum class DramStandard { lpddr3, lpddr4, lpddr4x, lpddr5, lpddr5x, ddr4, ddr5 };
 
 /// A timing as JEDEC writes it: the larger of a time and a number of clocks ("18 ns", "4 tCK", "10 ns min 4
 /// tCK").
@@ -21,7 +22,8 @@ struct ClockedTime {
   bool operator==(const ClockedTime&) const = default;
 };
 
-/// Timings of one part, named as JEDEC does. All from command to command of one channel.
+/// Timings of one part, named as JEDEC does. All from command to command of one channel. Where a standard has
+/// no such timing it is zero, or equal to its other (tCCD_L to tCCD).
 struct DramTiming {
   ClockedTime read_latency;   ///< RL plus tDQSCK: read command to first data beat
   ClockedTime write_latency;  ///< WL plus tDQSS: write command to first data beat
@@ -29,19 +31,46 @@ struct DramTiming {
   ClockedTime tRPpb;          ///< precharge (one bank) to activate
   ClockedTime tRPab;          ///< precharge (all banks) to activate or refresh
   ClockedTime tRAS;           ///< activate to precharge, same bank
-  ClockedTime tRRD;           ///< activate to activate, other bank, same rank
+  ClockedTime tRRD;           ///< activate to activate, same rank, other bank group
+  ClockedTime tRRD_L;         ///< the same within a bank group
   ClockedTime tFAW;           ///< window that holds at most four activates of a rank
   ClockedTime tCCD;           ///< read to read or write to write, other bank group
-  ClockedTime tCCD_L;         ///< the same within a bank group (equal to tCCD where there are none)
-  ClockedTime tWTR;           ///< end of write data to read, same rank
-  ClockedTime tRTP;    ///< read to precharge: the part's tRTP; the burst is added by the standard's rule
-  ClockedTime tWR;     ///< end of write data to precharge
-  ClockedTime tRTRS;   ///< bus gap when the rank changes
-  ClockedTime tRFCab;  ///< refresh of all banks
-  ClockedTime tRFCpb;  ///< refresh of one bank
-  ClockedTime tREFI;   ///< average interval between all-bank refreshes
+  ClockedTime tCCD_L;         ///< the same within a bank group
+  ClockedTime tCCD_L_WR;      ///< write to write within a bank group
+  ClockedTime tCCDMW;         ///< write to masked write, same bank
+  ClockedTime tWTR;           ///< end of write data to read, same rank, other bank group
+  ClockedTime tWTR_L;         ///< the same within a bank group
+  ClockedTime tRTP;      ///< read to precharge: the part's tRTP; the burst is added by the standard's rule
+  ClockedTime tWR;       ///< end of write data to precharge
+  ClockedTime tPPD;      ///< precharge to precharge, same rank
+  ClockedTime tRTRS;     ///< bus gap when the rank changes
+  ClockedTime tRFCab;    ///< refresh of all banks
+  ClockedTime tRFCpb;    ///< refresh of one bank; zero where the standard has none
+  ClockedTime tpbR2pbR;  ///< per-bank refresh to per-bank refresh of another bank
+  ClockedTime tpbR2act;  ///< per-bank refresh to activate of another bank
+  ClockedTime tREFI;     ///< average interval between all-bank refreshes, at normal temperature
+  ClockedTime tCKE;      ///< shortest time in power-down
+  ClockedTime tXP;       ///< power-down exit to any command
+  ClockedTime tSR;       ///< shortest time in self-refresh
+  ClockedTime tXSR;      ///< self-refresh exit to any command
 
   bool operator==(const DramTiming&) const = default;
+};
+
+/// Energy of one rank of one channel: what its dies take together. Commands cost energy, states cost power.
+struct DramEnergy {
+  Joules activate;          ///< one activate with its precharge, above standby
+  Joules read_burst;        ///< one burst read, array and bus, above standby,
+  Joules write_burst;       ///< and one written
+  Joules refresh_all;       ///< one refresh of all banks, above standby,
+  Joules refresh_bank;      ///< and one of one bank
+  Watts active_standby;     ///< some bank open
+  Watts precharge_standby;  ///< all banks closed
+  Watts active_power_down;
+  Watts precharge_power_down;
+  Watts self_refresh;
+
+  bool operator==(const DramEnergy&) const = default;
 };
 
 struct DramPartSpec {
@@ -58,6 +87,7 @@ struct DramPartSpec {
   std::int64_t rows = 65536;
   std::int64_t columns = 1024;
   DramTiming timing;
+  std::optional<DramEnergy> energy;  ///< none: no source gives it
 
   bool operator==(const DramPartSpec&) const = default;
 };
@@ -70,6 +100,10 @@ struct DramPartSpec {
 [[nodiscard]] Bytes row_bytes(const DramPartSpec& part);
 /// Bytes that one read or write command moves.
 [[nodiscard]] Bytes burst_bytes(const DramPartSpec& part);
+/// Bytes of one rank of one channel.
+[[nodiscard]] Bytes rank_bytes(const DramPartSpec& part);
+/// What of a part is allowed but odd, each in a sentence: to be told to the user.
+[[nodiscard]] std::vector<std::string> part_notes(const DramPartSpec& part);
 
 /// One bit of a coordinate: the XOR of the address bits set in `mask`.
 struct AddressBit {
@@ -90,16 +124,30 @@ struct AddressMapSpec {
 
 enum class RefreshMode { none, all_bank, per_bank };
 
+/// When a row is closed: when another row of its bank is asked for; after each access unless a queued request
+/// hits it; or after it has been idle for `page_timeout`.
+enum class PagePolicy { open, closed, adaptive };
+
+/// Which requests the scheduler chooses from: one pool for the channel, or as many for each bank.
+enum class QueueKind { shared, bank };
+
 struct MemoryControllerSpec {
   std::int64_t channels = 4;
   std::int64_t ranks = 1;
   RefreshMode refresh = RefreshMode::per_bank;
-  bool turnaround = true;        ///< false drops the read/write turnaround, for what-if runs only
-  std::int64_t read_queue = 64;  ///< requests per channel the scheduler chooses from
+  std::int64_t postponed_refreshes = 0;  ///< refreshes of a rank that may wait while requests are queued
+  Celsius temperature{45};               ///< of the DRAM, which sets the refresh interval (JEDEC MR4)
+  bool turnaround = true;                ///< false drops the read/write turnaround, for what-if runs only
+  PagePolicy page_policy = PagePolicy::open;
+  Picoseconds page_timeout;  ///< of the adaptive policy
+  QueueKind queue = QueueKind::shared;
+  std::int64_t read_queue = 64;  ///< requests the scheduler chooses from, of the channel or of each bank
   std::int64_t write_queue = 64;
-  std::int64_t write_high = 48;  ///< start to drain writes at this fill,
-  std::int64_t write_low = 16;   ///< stop at this one
-  Picoseconds age_cap;           ///< a request this old goes before younger row hits
+  std::int64_t write_high = 48;             ///< start to drain writes at this fill,
+  std::int64_t write_low = 16;              ///< stop at this one
+  Picoseconds age_cap;                      ///< a request this old goes before younger row hits
+  std::optional<Picoseconds> power_down;    ///< idle time of a rank after which it powers down; none: never
+  std::optional<Picoseconds> self_refresh;  ///< and after which it refreshes itself
   AddressMapSpec mapping;
 
   bool operator==(const MemoryControllerSpec&) const = default;

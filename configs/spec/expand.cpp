@@ -49,7 +49,8 @@ std::string stem(const std::string& file) {
 /// Parameter sets that were left out are written in, so that the names within them are expanded too.
 void add_defaults(Value& map, const SchemaInfo& schema) {
   for (const FieldInfo& info : schema.fields) {
-    if (info.nested == nullptr || info.is_list || !info.fallback || map.find(info.key) != nullptr) {
+    const bool is_set = info.nested != nullptr && !info.is_list && !info.may_be_none;
+    if (!is_set || !info.fallback || map.find(info.key) != nullptr) {
       continue;
     }
     map.set(info.key,

@@ -52,7 +52,7 @@ std::string table_text(const std::vector<Row>& rows) {
   std::string text;
   for (const Row& row : rows) {
     const FieldInfo& info = *row.info;
-    const bool group = info.nested != nullptr && info.catalogue.empty();
+    const bool group = info.nested != nullptr && info.catalogue.empty() && !info.may_be_none;
     text += fmt::format("  {:<{}}  {}{}\n", row.path, width, info.doc,
                         group ? "" : fmt::format(" ({})", default_text(info)));
   }
@@ -61,7 +61,7 @@ std::string table_text(const std::vector<Row>& rows) {
 
 std::string key_text(const std::string& path, const FieldInfo& info) {
   std::string text = fmt::format("{}: {}\n  type     {}\n", path, info.doc, info.type);
-  if (info.nested == nullptr || !info.catalogue.empty()) {
+  if (info.nested == nullptr || !info.catalogue.empty() || info.may_be_none) {
     const bool empty = info.fallback && info.fallback->empty();
     text +=
         fmt::format("  default  {}\n", empty ? "empty" : info.fallback.value_or("none; the key is required"));
@@ -81,12 +81,40 @@ bool is_index(std::string_view step) {
   return !step.empty() && std::ranges::all_of(step, [](char c) { return c >= '0' && c <= '9'; });
 }
 
+constexpr std::string_view kExtendsText =
+    ": the file or catalogue entry that this map, or this scenario, changes\n"
+    "  type     an id of the catalogue, or a file (with '/' or ending in .yaml), as the first key of a map\n"
+    "  default  none; the map then stands for itself\n"
+    "Maps merge key by key, scalars and lists replace; a map with numbers as keys changes these elements of "
+    "a\n"
+    "list. Such as\n"
+    "  extends: ./base.yaml\n"
+    "  model: {extends: llama3_8b, layers: 2}\n";
+
+/// `extends` stands in no table: every scenario and every catalogue entry may begin with it.
+bool is_extends(std::string_view path, const std::vector<Row>& rows) {
+  return path == kExtends || std::ranges::any_of(rows, [path](const Row& row) {
+           return !row.info->catalogue.empty() && path == join_path(row.path, kExtends);
+         });
+}
+
+/// "devices/rk3588" for "rk3588".
+std::optional<std::string> entry_named(std::string_view id) {
+  for (const CatalogueKind& kind : catalogue_kinds()) {
+    if (find_entry(kind.folder, id) != nullptr) {
+      return fmt::format("{}/{}", kind.folder, id);
+    }
+  }
+  return std::nullopt;
+}
+
 [[noreturn]] void fail_unknown_key(std::string_view path, const std::vector<Row>& rows) {
   std::vector<std::string> known;
   for (const Row& row : rows) {
     known.push_back(row.path);
   }
-  std::optional<std::string> near = did_you_mean(path, known);
+  std::optional<std::string> near = entry_named(path);
+  near = near ? near : did_you_mean(path, known);
   // A last step alone ("ubatch") is often what is remembered.
   for (const std::string& key : known) {
     if (!near && key.ends_with(fmt::format(".{}", path))) {
@@ -111,6 +139,9 @@ std::string explain_key(std::string_view path) {
       wanted = join_path(wanted, rest.substr(0, dot));
     }
     rest.remove_prefix(dot == std::string_view::npos ? rest.size() : dot + 1);
+  }
+  if (is_extends(wanted, rows)) {
+    return fmt::format("{}{}", path, kExtendsText);
   }
   const auto found = std::ranges::find(rows, wanted, &Row::path);
   if (found == rows.end()) {

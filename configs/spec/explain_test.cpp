@@ -68,6 +68,13 @@ TEST(Explain, AnEntryWithTheSourceOfEachValue) {
   EXPECT_THAT(explain("formats/Q4_K_M"), HasSubstr("more_bits"));
 }
 
+TEST(Explain, ExtendsWhereItMayStand) {
+  for (const char* path : {"extends", "device.extends", "device.clusters.0.core.extends"}) {
+    EXPECT_THAT(explain(path), testing::StartsWith(std::string(path) + ": the file or catalogue entry"));
+  }
+  EXPECT_THAT(message_of([] { static_cast<void>(explain("workload.extends")); }), HasSubstr("no key"));
+}
+
 TEST(Explain, HelpsWithUnknownNames) {
   const auto error = [](const char* path) {
     return message_of([path] { static_cast<void>(explain(path)); });
@@ -77,6 +84,8 @@ TEST(Explain, HelpsWithUnknownNames) {
   EXPECT_THAT(error("ubatch"), HasSubstr("did you mean 'engine.ubatch'?"));
   EXPECT_THAT(error("colour"), HasSubstr("there is no key 'colour'; `kvsim explain` lists all"));
   EXPECT_THAT(error("0"), HasSubstr("there is no key '0'"));
+  EXPECT_THAT(error("rk3588"), HasSubstr("did you mean 'devices/rk3588'?"));
+  EXPECT_THAT(error("llama3_8b"), HasSubstr("did you mean 'llms/llama3_8b'?"));
   EXPECT_THAT(error("devices/rk3589"), HasSubstr("unknown device 'rk3589', did you mean 'rk3588'?"));
   EXPECT_THAT(error("device/rk3588"), HasSubstr("did you mean 'devices'?"));
 }

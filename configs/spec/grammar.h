@@ -26,9 +26,11 @@ struct Grammar<config::ClockedTime> {
 
 template <>
 struct EnumNames<config::DramStandard> {
-  static constexpr std::array kAll{EnumName{config::DramStandard::lpddr4, "lpddr4"},
-                                   EnumName{config::DramStandard::lpddr4x, "lpddr4x"},
-                                   EnumName{config::DramStandard::lpddr5, "lpddr5"}};
+  static constexpr std::array kAll{
+      EnumName{config::DramStandard::lpddr3, "lpddr3"},   EnumName{config::DramStandard::lpddr4, "lpddr4"},
+      EnumName{config::DramStandard::lpddr4x, "lpddr4x"}, EnumName{config::DramStandard::lpddr5, "lpddr5"},
+      EnumName{config::DramStandard::lpddr5x, "lpddr5x"}, EnumName{config::DramStandard::ddr4, "ddr4"},
+      EnumName{config::DramStandard::ddr5, "ddr5"}};
 };
 
 template <>
@@ -36,6 +38,19 @@ struct EnumNames<config::RefreshMode> {
   static constexpr std::array kAll{EnumName{config::RefreshMode::none, "none"},
                                    EnumName{config::RefreshMode::all_bank, "all_bank"},
                                    EnumName{config::RefreshMode::per_bank, "per_bank"}};
+};
+
+template <>
+struct EnumNames<config::PagePolicy> {
+  static constexpr std::array kAll{EnumName{config::PagePolicy::open, "open"},
+                                   EnumName{config::PagePolicy::closed, "closed"},
+                                   EnumName{config::PagePolicy::adaptive, "adaptive"}};
+};
+
+template <>
+struct EnumNames<config::QueueKind> {
+  static constexpr std::array kAll{EnumName{config::QueueKind::shared, "shared"},
+                                   EnumName{config::QueueKind::bank, "bank"}};
 };
 
 template <>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "configs/spec/resolve.h"
 
-#include "configs/schema/edit.h"
+#include <fmt/ranges.h>
+
+#include "configs/error/error.h"
 #include "configs/spec/expand.h"
 #include "configs/spec/schemas.h"
 
@@ -9,28 +11,46 @@ namespace kvsim::config {
 namespace {
 
 /// Everything is expanded and read even after mistakes, so that all of them are told.
-RunSpec resolve_with(Expander& expander, Value& root, std::string_view file, Diagnostics& errors) {
+RunSpec read_with(Expander& expander, Value& root, std::string_view file, Diagnostics& errors) {
   expander.scenario(root, file);
-  RunSpec spec;
-  if (!root.is_invalid()) {
-    spec = schema<RunSpec>().read({root, "", errors});
-  }
-  errors.throw_if_any();
-  return spec;
+  return root.is_invalid() ? RunSpec{} : schema<RunSpec>().read({root, "", errors});
 }
 
-Scenario load(const SourceText& source, const Overrides& overrides) {
-  Diagnostics errors;
+Scenario read(const SourceText& source, const Overrides& overrides, Diagnostics& errors) {
   Expander expander(errors);
   Value root = expander.load(source);
   if (root.is_map()) {
-    for (const std::string& change : overrides) {
+    for (const Override& change : overrides) {
       apply_override(root, change);
     }
   }
   Scenario scenario;
-  scenario.spec = resolve_with(expander, root, source.name, errors);
+  scenario.spec = read_with(expander, root, source.name, errors);
   scenario.inputs = expander.inputs();
+  return scenario;
+}
+
+/// Names the changes in the errors that are told about a place in a file and would not be there without them.
+void blame(const Overrides& overrides, const SourceText& source, Diagnostics& errors) {
+  Diagnostics without;
+  try {
+    static_cast<void>(read(source, {}, without));
+  } catch (const UserError&) {  // broken syntax in what a change replaces: it has no errors to compare with
+  }
+  std::vector<std::string> names;
+  for (const Override& change : overrides) {
+    names.push_back(change.name);
+  }
+  errors.add_cause(without, names, fmt::format("after {}", fmt::join(names, " ")));
+}
+
+Scenario load(const SourceText& source, const Overrides& overrides) {
+  Diagnostics errors;
+  Scenario scenario = read(source, overrides, errors);
+  if (!errors.empty() && !overrides.empty()) {
+    blame(overrides, source, errors);
+  }
+  errors.throw_if_any();
   return scenario;
 }
 
@@ -62,7 +82,9 @@ Scenario restore_scenario(std::string_view json, const Overrides& overrides, std
 RunSpec resolve(Value root) {
   Diagnostics errors;
   Expander expander(errors);
-  return resolve_with(expander, root, root.where.file, errors);
+  RunSpec spec = read_with(expander, root, root.where.file, errors);
+  errors.throw_if_any();
+  return spec;
 }
 
 DeviceSpec load_device(std::string_view id_or_path) {

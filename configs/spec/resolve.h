@@ -9,13 +9,14 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "configs/schema/edit.h"
 #include "configs/schema/value.h"
 #include "configs/spec/run_spec.h"
 
 namespace kvsim::config {
 
-/// Changes from the command line, each "path.to.key=value".
-using Overrides = std::vector<std::string>;
+/// Changes from the command line.
+using Overrides = std::vector<Override>;
 
 struct Scenario {
   RunSpec spec;

@@ -10,6 +10,8 @@ namespace kvsim::config {
 template <>
 const Schema<DramTiming>& schema<DramTiming>();
 template <>
+const Schema<DramEnergy>& schema<DramEnergy>();
+template <>
 const Schema<DramPartSpec>& schema<DramPartSpec>();
 template <>
 const Schema<AddressMapSpec>& schema<AddressMapSpec>();

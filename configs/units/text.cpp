@@ -24,19 +24,22 @@ constexpr Scale two(int power) {
 // A binary unit stands behind the decimal one of its size, so that it is preferred for printing.
 constexpr std::array kBytes{Unit{"B", {}},        Unit{"KB", ten(3)},   Unit{"KiB", two(10)},
                             Unit{"MB", ten(6)},   Unit{"MiB", two(20)}, Unit{"GB", ten(9)},
-                            Unit{"GiB", two(30)}, Unit{"TB", ten(12)},  Unit{"TiB", two(40)}};
+                            Unit{"GiB", two(30)}, Unit{"TB", ten(12)},  Unit{"TiB", two(40)},
+                            Unit{"PB", ten(15)},  Unit{"PiB", two(50)}, Unit{"EB", ten(18)},
+                            Unit{"EiB", two(60)}};
 constexpr std::array kTimes{Unit{"ps", {}},       Unit{"ns", ten(3)}, Unit{"us", ten(6)},
                             Unit{"ms", ten(9)},   Unit{"s", ten(12)}, Unit{"min", {60, 12}},
                             Unit{"h", {3600, 12}}};
 constexpr std::array kFrequencies{
-    Unit{"Hz", {}},      Unit{"kHz", ten(3)},         Unit{"MHz", ten(6)},
-    Unit{"GHz", ten(9)}, Unit{"MT/s", ten(6), false}, Unit{"GT/s", ten(9), false}};
-constexpr std::array kRates{Unit{"B/s", {}},       Unit{"KB/s", ten(3)},   Unit{"KiB/s", two(10)},
-                            Unit{"MB/s", ten(6)},  Unit{"MiB/s", two(20)}, Unit{"GB/s", ten(9)},
-                            Unit{"GiB/s", two(30)}};
+    Unit{"Hz", {}},       Unit{"kHz", ten(3)},         Unit{"MHz", ten(6)},        Unit{"GHz", ten(9)},
+    Unit{"THz", ten(12)}, Unit{"MT/s", ten(6), false}, Unit{"GT/s", ten(9), false}};
+constexpr std::array kRates{Unit{"B/s", {}},        Unit{"KB/s", ten(3)},   Unit{"KiB/s", two(10)},
+                            Unit{"MB/s", ten(6)},   Unit{"MiB/s", two(20)}, Unit{"GB/s", ten(9)},
+                            Unit{"GiB/s", two(30)}, Unit{"TB/s", ten(12)},  Unit{"TiB/s", two(40)}};
 constexpr std::array kTemperatures{Unit{"C", {}}};
 constexpr std::array kPowers{Unit{"W", {}}, Unit{"mW", ten(-3)}};
-constexpr std::array kEnergies{Unit{"J", {}}, Unit{"uJ", ten(-6)}, Unit{"mJ", ten(-3)}};
+constexpr std::array kEnergies{Unit{"J", {}}, Unit{"pJ", ten(-12)}, Unit{"nJ", ten(-9)}, Unit{"uJ", ten(-6)},
+                               Unit{"mJ", ten(-3)}};
 constexpr std::array kVoltages{Unit{"V", {}}, Unit{"mV", ten(-3)}};
 
 // Enough for a picosecond written in seconds.

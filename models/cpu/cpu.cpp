@@ -10,9 +10,6 @@
 
 namespace kvsim::model {
 
-namespace {
-
-/// Bytes that the threads read, each extent once however often they read it.
 Bytes bytes_read_once(const std::vector<ThreadWork>& threads) {
   std::vector<std::pair<trace::Address, Bytes>> reads;
   for (const ThreadWork& thread : threads) {
@@ -30,8 +27,6 @@ Bytes bytes_read_once(const std::vector<ThreadWork>& threads) {
   return sum;
 }
 
-}  // namespace
-
 Cpu::Cpu(const sc_core::sc_module_name& name, const config::DeviceSpec& device, MemoryPath& path)
     : sc_module(name), path_(path), cache_(device.llc) {
   for (const config::ClusterSpec& cluster : device.clusters) {
@@ -43,11 +38,11 @@ Cpu::Cpu(const sc_core::sc_module_name& name, const config::DeviceSpec& device, 
   }
 }
 
-TimeAccount Cpu::run(const std::vector<ThreadWork>& threads) {
+TimeAccount Cpu::run(const std::vector<ThreadWork>& threads, Bytes read_once) {
   check(threads.size() <= cores_.size(), "every thread has a core");
   const Picoseconds begin = now();
   const BusTime bus = path_.bus_time();
-  const bool passes_cache = bytes_read_once(threads) > cache_.size();
+  const bool passes_cache = read_once > cache_.size();
   for (std::size_t i = 0; i < threads.size(); ++i) {
     cores_[i]->start(threads[i], passes_cache);
   }

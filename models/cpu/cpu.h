@@ -15,6 +15,9 @@
 
 namespace kvsim::model {
 
+/// Bytes that the threads read, each extent once however often they read it.
+[[nodiscard]] Bytes bytes_read_once(const std::vector<ThreadWork>& threads);
+
 class Cpu : public sc_core::sc_module {
  public:
   /// Its cores' windows are streams of `path`. Bind each core's socket before simulation starts.
@@ -23,8 +26,13 @@ class Cpu : public sc_core::sc_module {
   [[nodiscard]] std::vector<std::unique_ptr<CpuCore>>& cores() { return cores_; }
 
   /// Runs one operator: thread i on core i. Returns when the last thread is done, and tells where the time
-  /// went; call from an SC_THREAD.
-  [[nodiscard]] TimeAccount run(const std::vector<ThreadWork>& threads);
+  /// went; call from an SC_THREAD. What `read_once` says is more than the cache passes it: for a part of an
+  /// operator the bytes of the whole, so that the part is like it.
+  [[nodiscard]] TimeAccount run(const std::vector<ThreadWork>& threads, Bytes read_once);
+
+  /// An operator that moves `bytes` is not simulated: what it would push out of the cache must not be found
+  /// there.
+  void skip(Bytes bytes) { cache_.pass(bytes); }
 
  private:
   MemoryPath& path_;

@@ -127,6 +127,16 @@ TEST(Cpu, ASecondReadOfASmallOperatorComesFromTheCache) {
   EXPECT_EQ(soc.account().total(), first + second);
 }
 
+TEST(Cpu, WhatASkippedOperatorPushesOutIsNotFound) {
+  Soc soc("soc", testing::device(), Granularity::burst);
+  simulate([&] {
+    soc.run(split(0, 2_MiB, 4));
+    soc.skip(4_MiB);  // more than the cache holds
+    soc.run(split(0, 2_MiB, 4));
+  });
+  EXPECT_EQ(soc.counters().read, 4_MiB);
+}
+
 TEST(Cpu, ALargeOperatorIsReadAgainFromMemory) {
   Soc soc("soc", testing::device(), Granularity::burst);
   MemoryCounters counters;

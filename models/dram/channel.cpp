@@ -5,46 +5,62 @@
 #include <bit>
 
 #include "configs/error/error.h"
+#include "configs/spec/dram_temperature.h"
 
 namespace kvsim::model {
 
+using config::PagePolicy;
 using config::RefreshMode;
 using trace::Access;
 
 namespace {
 
-/// Command bus cycles: LPDDR4's ACT, RD and WR are two two-cycle commands (JESD209-4). LPDDR5's commands take
-/// the two edges of one cycle; its ACT is two of them, which need not follow each other (tAAD, JESD209-5).
-Cycle column_command_cycles(config::DramStandard standard) {
-  return standard == config::DramStandard::lpddr5 ? 1 : 4;
-}
-Cycle row_command_cycles(config::DramStandard standard) {
-  return standard == config::DramStandard::lpddr5 ? 1 : 2;
+/// The part as it is at the controller's temperature.
+config::DramPartSpec at_temperature(config::DramPartSpec part, Celsius temperature) {
+  part.timing = config::timing_at(part, temperature);
+  return part;
 }
 
 }  // namespace
 
 ChannelController::ChannelController(const config::DramPartSpec& part,
                                      const config::MemoryControllerSpec& controller, std::uint16_t max_bursts)
-    : t_(clock_timing(part, controller.turnaround)),
+    : t_(clock_timing(at_temperature(part, controller.temperature), controller.turnaround)),
       spec_(controller),
+      pooled_(controller.queue == config::QueueKind::bank),
       banks_per_rank_(static_cast<std::uint16_t>(part.banks)),
+      groups_(static_cast<std::uint16_t>(part.bank_groups * controller.ranks)),
+      groups_per_rank_(static_cast<std::uint16_t>(part.bank_groups)),
       rank_shift_(std::countr_zero(static_cast<std::uint64_t>(part.banks))),
       group_shift_(std::countr_zero(static_cast<std::uint64_t>(part.banks / part.bank_groups))),
-      has_groups_(part.bank_groups > 1),
       max_bursts_(max_bursts),
       bursts_per_line_(static_cast<std::uint16_t>(std::max<std::int64_t>(1, 64 / burst_bytes(part).count()))),
-      age_cap_(CommandClock(command_clock(part)).cycles(controller.age_cap)),
-      refresh_interval_(controller.refresh == RefreshMode::per_bank ? t_.tREFI / part.banks : t_.tREFI),
-      column_command_(column_command_cycles(part.standard)),
-      row_command_(row_command_cycles(part.standard)),
-      entries_(static_cast<std::size_t>(controller.read_queue + controller.write_queue)),
+      columns_per_burst_(static_cast<std::uint32_t>(part.burst_length)),
+      timers_(controller.page_policy == PagePolicy::adaptive || controller.power_down ||
+              controller.self_refresh),
       banks_(static_cast<std::size_t>(part.banks * controller.ranks)),
       ranks_(static_cast<std::size_t>(controller.ranks)) {
-  check(banks_.size() <= 64 && ranks_.size() <= kMaxRanks, "a channel has at most 64 banks in 4 ranks");
-  for (std::size_t i = entries_.size(); i > 0; --i) {
-    free_.push_back(static_cast<std::uint16_t>(i - 1));
+  check(banks_.size() <= kMaxBanks && ranks_.size() <= kMaxRanks,
+        "a channel has at most 64 banks in 8 ranks");
+  const CommandClock clock(command_clock(part));
+  age_cap_ = clock.cycles(controller.age_cap);
+  page_timeout_ =
+      controller.page_policy == PagePolicy::adaptive ? clock.cycles(controller.page_timeout) : kNever;
+  power_down_ = controller.power_down ? clock.cycles(*controller.power_down) : kNever;
+  if (controller.self_refresh && controller.refresh != RefreshMode::none) {
+    self_refresh_ = clock.cycles(*controller.self_refresh);
   }
+  const auto interval =
+      static_cast<Cycle>(static_cast<double>(t_.tREFI) / config::refresh_rate(part, controller.temperature));
+  refresh_interval_ = controller.refresh == RefreshMode::per_bank ? interval / part.banks : interval;
+  const CommandLengths length = command_lengths(part.standard);
+  length_ = {length.column, length.column, length.column, length.activate, length.other};
+  row_length_ = length.other;
+  split_activate_ = length.split_activate;
+  last_read_in_group_.fill(kLongAgo);
+  last_write_in_group_.fill(kLongAgo);
+  last_activate_in_group_.fill(kLongAgo);
+
   // Ranks refresh in turn, so that they do not stand still together.
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     const auto share = static_cast<Cycle>(r + 1);
@@ -52,73 +68,12 @@ ChannelController::ChannelController(const config::DramPartSpec& part,
                                 ? kNever
                                 : refresh_interval_ * share / static_cast<Cycle>(ranks_.size());
   }
-}
-
-void ChannelController::add(const RowRun& run) {
-  waiting_[list_of(run.access)].insert(
-      run, [](const RowRun& a, const RowRun& b) { return a.arrival < b.arrival; });
-  wake_for_arrivals();
-}
-
-/// The next decision is made anew when a run arrives, because that run could go first.
-void ChannelController::wake_for_arrivals() {
-  for (unsigned list = 0; list < waiting_.size(); ++list) {
-    if (!waiting_[list].empty() && queued_[list] < capacity(list)) {
-      // Nothing can put data on the bus before it is free; and what waited before a full queue comes in when
-      // there is room, which is now.
-      next_time_ =
-          std::min(next_time_, std::max({waiting_[list].front().arrival, bus_decision_, command_bus_free_}));
-    }
+  update_column_bounds();
+  for (std::uint16_t r = 0; r < ranks_.size(); ++r) {
+    update_activate_bounds(r);
+    update_precharge_bounds(r);
+    set_limits(r);
   }
-}
-
-bool ChannelController::accept(unsigned list) {
-  Fifo<RowRun>& waiting = waiting_[list];
-  bool any = false;
-  while (!waiting.empty() && waiting.front().arrival <= next_time_ && queued_[list] < capacity(list)) {
-    const std::uint16_t index = free_.back();
-    free_.pop_back();
-    entries_[index] = {.run = waiting.front(), .age = accepted_++};
-    BankState& bank = banks_[waiting.front().bank];
-    if (bank.tail[list] == kNone) {
-      bank.head[list] = index;
-    } else {
-      entries_[bank.tail[list]].next = index;
-    }
-    bank.tail[list] = index;
-    pending_banks_[list] |= std::uint64_t{1} << waiting.front().bank;
-    ++queued_[list];
-    waiting.pop();
-    any = true;
-  }
-  return any;
-}
-
-void ChannelController::ingest() {
-  const bool reads = accept(0);
-  const bool writes = accept(1);
-  if (reads || writes) {
-    planned_ = false;
-  }
-}
-
-void ChannelController::remove(std::uint16_t entry) {
-  const RowRun& run = entries_[entry].run;
-  const unsigned list = list_of(run.access);
-  BankState& bank = banks_[run.bank];
-  std::uint16_t before = kNone;
-  for (std::uint16_t i = bank.head[list]; i != entry; i = entries_[i].next) {
-    before = i;
-  }
-  (before == kNone ? bank.head[list] : entries_[before].next) = entries_[entry].next;
-  if (bank.tail[list] == entry) {
-    bank.tail[list] = before;
-  }
-  if (bank.head[list] == kNone) {
-    pending_banks_[list] &= ~(std::uint64_t{1} << run.bank);
-  }
-  --queued_[list];
-  free_.push_back(entry);
 }
 
 bool ChannelController::step(Served& served) {
@@ -134,17 +89,30 @@ bool ChannelController::step(Served& served) {
   check(best_.time != kNever, "a decision is due");
   planned_ = false;
   const Candidate chosen = best_;
-  if (chosen.command == Command::read || chosen.command == Command::write) {
-    issue_column(chosen, served);
-    // What comes next is decided when the bus is nearly free, with all that has arrived by then.
-    next_time_ = queued_[0] + queued_[1] > 0 ? bus_decision_ : kNever;
-    wake_for_arrivals();
-    return true;
-  }
-  if (chosen.command == Command::refresh_all || chosen.command == Command::refresh_bank) {
-    issue_refresh(chosen);
-  } else {
-    issue_row(chosen);
+  switch (chosen.command) {
+    case Command::activate:
+      issue_activate(chosen);
+      break;
+    case Command::precharge:
+    case Command::precharge_all:
+      issue_row(chosen);
+      break;
+    case Command::refresh_all:
+    case Command::refresh_bank:
+      issue_refresh(chosen);
+      break;
+    case Command::power_down_enter:
+    case Command::power_down_exit:
+    case Command::self_refresh_enter:
+    case Command::self_refresh_exit:
+      issue_power(chosen);
+      break;
+    default:
+      issue_column(chosen, served);
+      // What comes next is decided when the bus is nearly free, with all that has arrived by then.
+      next_time_ = (pending_banks_[0] | pending_banks_[1]) != 0 ? bus_decision_ : kNever;
+      wake_for_arrivals();
+      return true;
   }
   plan();
   next_time_ = best_.time;
@@ -155,149 +123,248 @@ bool ChannelController::step(Served& served) {
 // --- issuing
 // ----------------------------------------------------------------------------------------------------
 
-void ChannelController::record(Cycle clock, Command command, std::uint16_t bank, std::uint32_t row) {
+void ChannelController::record(Cycle clock, Command command, std::uint16_t bank, std::uint32_t row,
+                               std::uint32_t column) {
   if (log_ != nullptr) {
-    log_->push_back({.clock = clock, .command = command, .bank = bank, .row = row});
+    log_->push_back({.clock = clock, .command = command, .bank = bank, .row = row, .column = column});
   }
+}
+
+/// LPDDR5's ACT-1 takes a clock that was left free up to tAAD before its ACT-2 (JESD209-5: eight clocks). The
+/// earliest one, as that serves the fewest of those to come.
+void ChannelController::take_command_bus(Cycle time, bool activate) {
+  if (split_activate_) {
+    constexpr std::uint64_t kWindow = 0x1FE;  // one to eight clocks before
+    const Cycle passed = time - command_bus_free_;
+    bus_history_ = (passed < 64 ? bus_history_ << passed : 0) | 1;
+    if (activate) {
+      bus_history_ |= std::bit_floor(~bus_history_ & kWindow);
+    }
+    // The next clock may take an ACT-2 if one of those before it is free for its ACT-1.
+    length_[static_cast<std::size_t>(Kind::activate)] = (~bus_history_ & (kWindow >> 1)) != 0 ? 1 : 2;
+  }
+  command_bus_free_ = time;
 }
 
 void ChannelController::close(std::uint16_t bank_index, Cycle precharge, Cycle tRP) {
   BankState& bank = banks_[bank_index];
+  RankState& rank = ranks_[rank_of(bank_index)];
   bank.open_row = kClosed;
   bank.activate_ok = std::max(bank.activate_ok, precharge + tRP);
+  rank.quiet = std::max(rank.quiet, precharge + tRP);
+  touch(bank_index);
 }
 
+/// PRE and PREA.
 void ChannelController::issue_row(const Candidate& c) {
-  command_bus_free_ = c.time;
-  BankState& bank = banks_[c.bank];
+  take_command_bus(c.time);
+  const std::uint16_t rank_index = rank_of(c.bank);
+  RankState& rank = ranks_[rank_index];
+  const bool for_refresh = rank.refresh_due <= c.time;
+  rank.last_precharge = c.time;
+  update_precharge_bounds(rank_index);
+  record(c.time, c.command, c.bank, 0);
   if (c.command == Command::precharge_all) {
-    const auto first = static_cast<std::uint16_t>(rank_of(c.bank) * banks_per_rank_);
+    const std::uint16_t first = first_bank(rank_index);
     for (std::uint16_t b = first; b < first + banks_per_rank_; ++b) {
-      banks_[b].row_before_refresh = banks_[b].open_row;
+      banks_[b].row_before_refresh = for_refresh ? banks_[b].open_row : kClosed;
       close(b, c.time, t_.tRPab);
     }
-    record(c.time, c.command, c.bank, 0);
     return;
   }
-  if (c.command == Command::precharge) {
-    bank.row_before_refresh = c.entry == kNone ? bank.open_row : kClosed;
-    close(c.bank, c.time, t_.tRPpb);
-    if (c.entry != kNone) {
-      entries_[c.entry].row_state = RowState::conflict;
-    }
-    record(c.time, c.command, c.bank, 0);
-    return;
+  BankState& bank = banks_[c.bank];
+  bank.row_before_refresh = c.entry == kNone && for_refresh ? bank.open_row : kClosed;
+  close(c.bank, c.time, t_.tRPpb);
+  if (c.entry != kNone) {
+    entries_[c.entry].row_state = RowState::conflict;
+    entries_[c.entry].opening = c.time;
   }
+}
+
+void ChannelController::issue_activate(const Candidate& c) {
+  take_command_bus(c.time, true);
+  BankState& bank = banks_[c.bank];
   Entry& entry = entries_[c.entry];
   if (entry.row_state == RowState::hit) {
     entry.row_state = RowState::miss;
+    entry.opening = c.time;
   }
+  entry.activated = c.time;
   bank.open_row = entry.run.row;
-  bank.column_ok = c.time + t_.tRCD;
+  bank.column_ok = bank.masked_ok = c.time + t_.tRCD;
   bank.precharge_ok = c.time + t_.tRAS;
+  bank.last_column = c.time;
   const bool waited = bank.refreshed && entry.run.arrival < bank.activate_ok;
   const bool opens_again = bank.row_before_refresh == entry.run.row;
   bank.column_owner = waited || opens_again ? Owner::refresh : Owner::row;
   bank.refreshed = false;
   bank.row_before_refresh = kClosed;
-  RankState& rank = ranks_[rank_of(c.bank)];
+  const std::uint16_t rank_index = rank_of(c.bank);
+  RankState& rank = ranks_[rank_index];
   rank.activates[rank.oldest] = c.time;
   rank.oldest = (rank.oldest + 1) % 4;
+  rank.quiet = std::max(rank.quiet, bank.precharge_ok);
+  last_activate_in_group_[group_of(c.bank)] = c.time;
+  update_activate_bounds(rank_index);
+  touch(c.bank);
   ++counters_.activates;
   record(c.time, c.command, c.bank, entry.run.row);
 }
 
-void ChannelController::issue_refresh(const Candidate& c) {
-  command_bus_free_ = c.time;
-  RankState& rank = ranks_[rank_of(c.bank)];
-  const bool all = c.command == Command::refresh_all;
-  const Cycle done = c.time + (all ? t_.tRFCab : t_.tRFCpb);
-  const auto end = static_cast<std::uint16_t>(c.bank + (all ? banks_per_rank_ : 1));
-  for (std::uint16_t b = c.bank; b < end; ++b) {
-    banks_[b].activate_ok = done;
-    banks_[b].refreshed = true;
+void ChannelController::issue_column(const Candidate& c, Served& served) {
+  describe(c, served);
+  move_data(c, served);
+  settle_row(c, served);
+  if (log_ != nullptr) {
+    const bool closes = banks_[c.bank].open_row == kClosed;
+    std::uint32_t column = entries_[c.entry].run.column;
+    for (int i = 0; i < served.bursts; ++i, column += columns_per_burst_) {
+      const Command command = !closes || i + 1 < served.bursts ? c.command
+                              : is_read(c.command)             ? Command::read_auto_precharge
+                                                               : Command::write_auto_precharge;
+      record(c.time + i * served.spacing, command, c.bank, 0, column);
+    }
   }
-  rank.refresh_due += refresh_interval_;
-  rank.refresh_bank = static_cast<std::uint16_t>((rank.refresh_bank + 1) % banks_per_rank_);
-  ++counters_.refreshes;
-  record(c.time, c.command, c.bank, 0);
+  Entry& entry = entries_[c.entry];
+  RowRun& run = entry.run;
+  entry.row_state = RowState::hit;
+  if (joins_) {  // the pieces of a run came one after the other
+    run.arrival += (entry.last_arrival - run.arrival) * served.bursts / run.bursts;
+    entry.number += (entry.last_number - entry.number) * served.bursts / run.bursts;
+  }
+  run.bursts = static_cast<std::uint16_t>(run.bursts - served.bursts);
+  run.column += served.bursts * columns_per_burst_;
+  run.pieces = static_cast<std::uint16_t>(run.pieces - served.pieces);
+  if (run.line_spacing != 0 && run.bursts % bursts_per_line_ == 0) {
+    run.arrival += run.line_spacing * std::max(1, served.bursts / bursts_per_line_);
+  }
+  queued_[list_of(run.access)] -= served.pieces;
+  banks_[c.bank].queued -= served.pieces;
+  if (served.last) {
+    remove(c.entry);
+  }
+  stale_[0] |= std::uint64_t{1} << c.bank;
+  stale_[1] |= std::uint64_t{1} << c.bank;
 }
 
-/// The oldest request of the same direction that waits longer than `entry`, which is served: its bank is not
-/// ready.
+void ChannelController::describe(const Candidate& c, Served& served) const {
+  const Entry& entry = entries_[c.entry];
+  const RowRun& run = entry.run;
+  const BankState& bank = banks_[c.bank];
+  const bool read = run.access == Access::read;
+  const bool grouped = groups_per_rank_ > 1;
+  const Cycle latency = read ? t_.read_latency : t_.write_latency;
+  served.spacing = !grouped ? t_.tCCD : read ? t_.tCCD_L : t_.tCCD_L_WR;
+  served.spacing = run.masked ? std::max(served.spacing, t_.tCCDMW) : served.spacing;
+  served.bursts = train_length(c, served.spacing);
+  served.tag = run.tag;
+  served.bank = c.bank;
+  served.access = run.access;
+  served.last = served.bursts == run.bursts;
+  if (run.pieces == 1) {
+    served.pieces = served.last ? 1 : 0;
+  } else {
+    served.pieces =
+        served.last ? run.pieces : static_cast<std::uint16_t>(served.bursts / (run.bursts / run.pieces));
+  }
+
+  served.row_state = entry.row_state;
+  served.column = c.time;
+  served.arrival = run.arrival;
+  served.unhindered = run.arrival + latency;
+  served.data_start = c.time + latency;
+  served.data_end = c.time + (served.bursts - 1) * served.spacing + latency + t_.burst;
+  const bool hit = entry.row_state == RowState::hit;
+  served.opening = hit ? c.time : entry.opening;
+  served.activated = hit ? c.time : entry.activated;
+  served.refreshing = std::max<Cycle>(
+      0, std::min(served.opening, bank.refresh_end) - std::max(run.arrival, bank.refresh_start));
+  served.ready = run.masked ? bank.masked_ok : bank.column_ok;
+  served.row_owner = bank.column_owner;
+  const Cycle turned = turned_[read ? 0 : 1][group_of(c.bank)];
+  served.held_by = turned == c.time           ? Owner::turnaround
+                   : bank.column_ok == c.time ? bank.column_owner
+                                              : Owner::queue;
+  served.older_unhindered = Served::kNoOlder;
+  if (served.data_start > data_end_) {  // the bus stood idle
+    note_older(entry, served);
+  }
+}
+
+/// The oldest request of the same direction, if it waits longer than `entry`, which is served: its bank is
+/// not ready.
 void ChannelController::note_older(const Entry& entry, Served& served) const {
   const unsigned list = list_of(entry.run.access);
-  std::int64_t oldest = entry.age;
+  std::int64_t oldest = entry.number;
   for (std::uint64_t pending = pending_banks_[list]; pending != 0; pending &= pending - 1) {
     const BankState& bank = banks_[static_cast<std::size_t>(std::countr_zero(pending))];
     const Entry& first = entries_[bank.head[list]];
-    if (first.age < oldest) {
-      oldest = first.age;
-      served.older_unhindered = first.run.arrival + (list == 0 ? t_.read_latency : t_.write_latency);
+    if (first.number < oldest) {
+      oldest = first.number;
+      const bool read = first.run.access == Access::read;
+      served.older_unhindered = first.run.arrival + (read ? t_.read_latency : t_.write_latency);
       served.older_held_by = bank.refreshed ? Owner::refresh : Owner::row;
     }
   }
 }
 
-void ChannelController::issue_column(const Candidate& c, Served& served) {
-  Entry& entry = entries_[c.entry];
-  const RowRun& run = entry.run;
-  BankState& bank = banks_[run.bank];
-  const bool read = run.access == Access::read;
-  const Cycle latency = read ? t_.read_latency : t_.write_latency;
-  const Cycle turned = turnaround_ok(run.access, rank_of(run.bank));
-  const Cycle spacing = has_groups_ ? t_.tCCD_L : t_.tCCD;
-  const std::uint16_t bursts = train_length(run, c.time, spacing);
-  const Cycle last = c.time + (bursts - 1) * spacing;
-
-  served.tag = run.tag;
-  served.bursts = bursts;
-  served.access = run.access;
-  served.row_state = entry.row_state;
-  served.unhindered = run.arrival + latency;
-  served.data_start = c.time + latency;
-  served.data_end = last + latency + t_.burst;
-  served.bank_ready = bank.column_ok + latency;
-  served.bank_owner = bank.column_owner;
-  served.held_by = turned == c.time           ? Owner::turnaround
-                   : bank.column_ok == c.time ? bank.column_owner
-                                              : Owner::queue;
-
-  served.older_unhindered = Served::kNoOlder;
-  if (served.data_start > data_end_) {  // the bus stood idle
-    note_older(entry, served);
-  }
-
-  (read ? counters_.reads : counters_.writes) += bursts;
-  counters_.row_misses += entry.row_state == RowState::miss;
-  counters_.row_conflicts += entry.row_state == RowState::conflict;
-  entry.row_state = RowState::hit;
-
-  command_bus_free_ = c.time;  // row commands slip in between the bursts of a train
+/// The data bus, the rank and the counters.
+void ChannelController::move_data(const Candidate& c, const Served& served) {
+  const bool read = served.access == Access::read;
+  const Cycle last = c.time + (served.bursts - 1) * served.spacing;
+  RankState& rank = ranks_[rank_of(c.bank)];
+  take_command_bus(c.time);  // row commands slip in between the bursts of a train
   data_end_ = served.data_end;
   bus_decision_ = data_end_ - std::max(t_.read_latency, t_.write_latency);
   last_column_ = last;
-  last_access_ = run.access;
-  last_column_bank_ = run.bank;
-  if (!read) {
-    ranks_[rank_of(run.bank)].last_write = last;
-  }
+  last_access_ = served.access;
+  last_column_bank_ = c.bank;
+  (read ? last_read_in_group_ : last_write_in_group_)[group_of(c.bank)] = last;
+  rank.last_write = read ? rank.last_write : last;
+  rank.last_use = served.data_end;
+  update_column_bounds();
+
+  BankCounters& bank = banks_[c.bank].counters;
+  const bool miss = served.row_state == RowState::miss;
+  const bool conflict = served.row_state == RowState::conflict;
+  (read ? counters_.reads : counters_.writes) += served.bursts;
+  counters_.row_misses += miss;
+  counters_.row_conflicts += conflict;
+  bank.misses += miss;
+  bank.conflicts += conflict;
+  bank.hits += served.bursts - (miss || conflict);
+}
+
+/// When the bank's row can be closed; with the closed page policy it closes by itself after the last hit.
+void ChannelController::settle_row(const Candidate& c, const Served& served) {
+  BankState& bank = banks_[c.bank];
+  const bool read = served.access == Access::read;
+  const Cycle last = c.time + (served.bursts - 1) * served.spacing;
+  bank.last_column = last;
   bank.precharge_ok =
       std::max(bank.precharge_ok, last + (read ? t_.read_to_precharge : t_.write_to_precharge));
-  if (log_ != nullptr) {
-    for (Cycle at = c.time; at <= last; at += spacing) {
-      record(at, c.command, run.bank, run.row);
+  if (!read) {
+    bank.masked_ok = std::max(bank.masked_ok, last + t_.tCCDMW);
+    bank.written = last + t_.write_to_precharge;
+  }
+  RankState& rank = ranks_[rank_of(c.bank)];
+  rank.quiet = std::max({rank.quiet, bank.precharge_ok, served.data_end + 1});
+  if (spec_.page_policy != PagePolicy::closed || !served.last || c.command == Command::masked_write) {
+    return;
+  }
+  if (read && bank.written > last + t_.read_to_precharge) {
+    return;  // a read that closes its row has to wait for the write before it
+  }
+  const std::uint16_t entry = c.entry;
+  const std::uint32_t row = bank.open_row;
+  for (const unsigned list : {0U, 1U}) {
+    for (std::uint16_t i = bank.head[list]; i != kNone; i = entries_[i].next) {
+      if (i != entry && entries_[i].run.row == row) {
+        return;
+      }
     }
   }
-
-  entry.run.bursts = static_cast<std::uint16_t>(run.bursts - bursts);
-  if (entry.run.bursts % bursts_per_line_ == 0) {
-    entry.run.arrival += run.line_spacing * std::max(1, bursts / bursts_per_line_);
-  }
-  served.last = entry.run.bursts == 0;
-  if (served.last) {
-    remove(c.entry);
-  }
+  close(c.bank, bank.precharge_ok, t_.tRPpb);
 }
 
 }  // namespace kvsim::model

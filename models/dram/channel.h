@@ -3,82 +3,23 @@
 // argument.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
 #include "configs/spec/dram_spec.h"
-#include "configs/units/index.h"
-#include "models/accounting/time_account.h"
+#include "models/dram/channel_types.h"
 #include "models/dram/clock_timing.h"
+#include "models/dram/command.h"
 #include "models/dram/fifo.h"
-#include "traces/record/record.h"
 
 namespace kvsim::model {
 
-/// Consecutive columns of one row that one request asks for: what the scheduler schedules.
-struct RowRun {
-  Cycle arrival = 0;       ///< at the controller, of its first line
-  Cycle line_spacing = 0;  ///< between the arrivals of its lines
-  std::uint32_t tag = 0;   ///< the caller's name for it, handed back when it is served
-  std::uint32_t row = 0;
-  std::uint16_t bank = 0;  ///< over all ranks
-  std::uint16_t bursts = 1;
-  trace::Access access = trace::Access::read;
-};
-
-enum class RowState : std::uint8_t { hit, miss, conflict };
-
-/// One scheduling decision's column commands: `bursts` back to back.
-struct Served {
-  std::uint32_t tag = 0;
-  std::uint16_t bursts = 0;
-  bool last = false;  ///< nothing of the run is left
-  trace::Access access = trace::Access::read;
-  RowState row_state = RowState::hit;  ///< of the first burst; the others hit
-  Cycle unhindered = 0;  ///< when data would have started had the row been open and everything else free
-  Cycle data_start = 0;
-  Cycle data_end = 0;
-  Owner held_by = Owner::queue;  ///< constraint that data_start waited for last
-  Cycle bank_ready = 0;  ///< data could have started for all that the bank needed: its row open, no refresh
-  Owner bank_owner = Owner::row;  ///< what the bank needed last
-  /// If an older request still waits: when its data would have started unhindered, and what holds it.
-  Cycle older_unhindered = kNoOlder;
-  Owner older_held_by = Owner::queue;
-  static constexpr Cycle kNoOlder = std::numeric_limits<Cycle>::max();
-};
-
-enum class Command : std::uint8_t {
-  activate,
-  precharge,
-  precharge_all,
-  read,
-  write,
-  refresh_bank,
-  refresh_all
-};
-
-/// A command on the bus, for the command trace and the legality checks. `clock` is the command's last edge.
-struct IssuedCommand {
-  Cycle clock = 0;
-  Command command = Command::activate;
-  std::uint16_t bank = 0;  ///< over all ranks
-  std::uint32_t row = 0;
-};
-
-/// What one channel did, in column commands and data bus cycles.
-struct ChannelCounters {
-  std::int64_t reads = 0;
-  std::int64_t writes = 0;
-  std::int64_t activates = 0;
-  std::int64_t row_misses = 0;
-  std::int64_t row_conflicts = 0;
-  std::int64_t refreshes = 0;
-};
-
 /// FR-FCFS controller of one channel with its banks. Commands are decided one after the other in the order of
-/// their clock; a decision's time may lie before the last arrival as long as no command lies between.
+/// their clock; a decision's time may lie before the last arrival as long as no command lies between. Each
+/// bank's next command is worked out when its state or queue changes; a decision takes the earliest of them.
 class ChannelController {
  public:
   /// `max_bursts` is how many bursts of a run one decision may issue: 1 schedules every burst by itself.
@@ -94,7 +35,14 @@ class ChannelController {
   /// Decides at most one command. True if it was a column command, described in `served`.
   bool step(Served& served);
 
+  /// From now on a run joins a queued one of its row, direction and size, if there is one; whose tag it was
+  /// is no longer told.
+  void join_runs() { joins_ = true; }
+  /// Last edge of the last command.
+  [[nodiscard]] Cycle last_command() const { return command_bus_free_; }
+
   [[nodiscard]] const ChannelCounters& counters() const { return counters_; }
+  [[nodiscard]] BankCounters bank_counters(std::uint16_t bank) const { return banks_[bank].counters; }
   /// Records every command from now on into `log` (not owned; null stops it).
   void log_commands(std::vector<IssuedCommand>* log) { log_ = log; }
 
@@ -102,12 +50,32 @@ class ChannelController {
   static constexpr std::uint16_t kNone = std::numeric_limits<std::uint16_t>::max();
   static constexpr std::uint32_t kClosed = std::numeric_limits<std::uint32_t>::max();
   static constexpr Cycle kLongAgo = -1'000'000;
+  static constexpr std::size_t kMaxBanks = 64;
+  static constexpr std::size_t kMaxRanks = 8;
+
+  /// Commands for a request, by what bounds them.
+  enum class Kind : std::uint8_t { read, write, masked_write, activate, precharge };
+  static constexpr std::size_t kKinds = 5;
 
   struct Entry {
     RowRun run;
     std::uint16_t next = kNone;  ///< in its bank's list, by age
-    std::int64_t age = 0;        ///< counts up in the order of arrival
+    std::uint16_t previous = kNone;
+    std::int64_t number = 0;       ///< counts up in the order of arrival
+    std::int64_t last_number = 0;  ///< of its youngest piece
     RowState row_state = RowState::hit;
+    Cycle last_arrival = 0;  ///< of its youngest piece
+    Cycle opening = 0;
+    Cycle activated = 0;
+  };
+
+  /// A bank's next command for one list, apart from what the rank and the buses let it.
+  struct Next {
+    Cycle ready = 0;
+    Cycle arrival = 0;
+    std::int64_t number = 0;  ///< of its entry
+    std::uint16_t entry = kNone;
+    Kind kind = Kind::activate;
   };
 
   struct BankState {
@@ -117,18 +85,36 @@ class ChannelController {
     Owner column_owner = Owner::row;             ///< who made column_ok as late as it is
     Cycle activate_ok = 0;
     Cycle column_ok = 0;
+    Cycle masked_ok = 0;
     Cycle precharge_ok = 0;
-    // Queued runs by access (read, write).
+    Cycle written = 0;  ///< end of the last write's recovery
+    Cycle last_column = 0;
+    Cycle refresh_start = 0;
+    Cycle refresh_end = 0;
+    std::int64_t queued = 0;
+    // Queued runs by list, and where the search for the next hit begins: none before it hits.
     std::array<std::uint16_t, 2> head{kNone, kNone};
     std::array<std::uint16_t, 2> tail{kNone, kNone};
+    std::array<std::uint16_t, 2> search{kNone, kNone};
+    BankCounters counters;
   };
+
+  enum class Power : std::uint8_t { up, power_down, self_refresh };
 
   struct RankState {
     std::array<Cycle, 4> activates{kLongAgo, kLongAgo, kLongAgo, kLongAgo};  ///< the last four, a ring
     unsigned oldest = 0;
     Cycle last_write = kLongAgo;
+    Cycle last_precharge = kLongAgo;
     Cycle refresh_due = 0;
-    std::uint16_t refresh_bank = 0;  ///< next in turn for per-bank refresh, within the rank
+    std::uint16_t refresh_bank = 0;       ///< next in turn for per-bank refresh, within the rank
+    Cycle bank_refresh_ok = 0;            ///< earliest next per-bank refresh,
+    Cycle after_bank_refresh = kLongAgo;  ///< and activate of another bank
+    Power power = Power::up;
+    Cycle power_since = 0;
+    std::int64_t owed_refreshes = 0;  ///< before the next self-refresh
+    Cycle last_use = 0;               ///< end of the last data,
+    Cycle quiet = 0;                  ///< and of everything that a command set going
   };
 
   struct Candidate {
@@ -136,14 +122,7 @@ class ChannelController {
     Command command = Command::activate;
     std::uint16_t entry = kNone;
     std::uint16_t bank = 0;
-    std::int64_t age = 0;  ///< of its entry; refreshes go first
-  };
-
-  static constexpr std::size_t kMaxRanks = 4;
-  /// Earliest clocks for column commands of one direction, apart from what their bank needs.
-  struct ColumnBounds {
-    std::array<Cycle, kMaxRanks> by_rank{};
-    Cycle same_group = kLongAgo;  ///< for banks of the last command's bank group
+    Cycle arrival = 0;
   };
 
   [[nodiscard]] std::uint16_t rank_of(std::uint16_t bank) const {
@@ -152,64 +131,129 @@ class ChannelController {
   [[nodiscard]] std::uint16_t group_of(std::uint16_t bank) const {
     return static_cast<std::uint16_t>(bank >> group_shift_);
   }
-  [[nodiscard]] unsigned list_of(trace::Access access) const { return access == trace::Access::read ? 0 : 1; }
-  [[nodiscard]] std::int64_t capacity(unsigned list) const {
-    return list == 0 ? spec_.read_queue : spec_.write_queue;
+  [[nodiscard]] std::uint16_t first_bank(std::size_t rank) const {
+    return static_cast<std::uint16_t>(rank << rank_shift_);
+  }
+  /// Reads and writes have a list each, unless they share the banks' queues.
+  [[nodiscard]] unsigned list_of(trace::Access access) const {
+    return pooled_ || access == trace::Access::read ? 0 : 1;
+  }
+  [[nodiscard]] bool has_room(const RowRun& run) const {
+    return pooled_ ? banks_[run.bank].queued < spec_.read_queue
+                   : queued_[list_of(run.access)] <
+                         (run.access == trace::Access::read ? spec_.read_queue : spec_.write_queue);
   }
 
+  // Queues (channel_queue.cpp).
   void wake_for_arrivals();
+  void wake_at(Cycle arrival);
   void ingest();
-  bool accept(unsigned list);
+
+  void enqueue(const RowRun& run);
+  [[nodiscard]] bool join(const RowRun& run);
+  void link(std::uint16_t entry);
   void remove(std::uint16_t entry);
+  void touch(std::uint16_t bank);
 
+  // The choice of the next command (channel_plan.cpp).
   void plan();
-  void plan_bank(std::uint16_t bank, unsigned list, const ColumnBounds& bounds);
-  [[nodiscard]] std::uint16_t oldest_hit(const BankState& bank, unsigned list) const;
-  void plan_refresh(std::uint16_t rank);
-  [[nodiscard]] bool refresh_claims(std::uint16_t bank, Cycle time) const;
+  [[nodiscard]] unsigned choose_list();
+  void plan_banks(unsigned list);
+  void select(unsigned list);
+  void plan_bank(std::uint16_t bank, unsigned list);
+  [[nodiscard]] bool can_wait(const Candidate& c) const;
+  [[nodiscard]] Candidate candidate(std::uint16_t bank, unsigned list) const;
+  [[nodiscard]] std::uint16_t oldest_hit(BankState& bank, unsigned list);
   void offer(const Candidate& candidate);
-  [[nodiscard]] Cycle turnaround_ok(trace::Access access, std::uint16_t rank) const;
-  [[nodiscard]] ColumnBounds column_bounds(trace::Access access) const;
-  [[nodiscard]] std::uint16_t train_length(const RowRun& run, Cycle time, Cycle spacing) const;
+  [[nodiscard]] Cycle earliest(const Next& next, std::uint16_t bank) const {
+    const auto kind = static_cast<std::size_t>(next.kind);
+    return std::max(std::max(next.ready, bounds_[kind][group_of(bank)]), command_bus_free_ + length_[kind]);
+  }
+  [[nodiscard]] std::uint16_t train_length(const Candidate& c, Cycle spacing) const;
+  [[nodiscard]] Cycle older_row_ready(const Candidate& c) const;
   [[nodiscard]] std::uint16_t bursts_at(const RowRun& run, Cycle time) const;
+  [[nodiscard]] bool other_group_is_ready(std::uint16_t bank, unsigned list, Cycle time) const;
 
-  void note_older(const Entry& entry, Served& served) const;
-  void issue_row(const Candidate& c);
+  // What happens to ranks by themselves: refresh, power-down, closing of idle rows (channel_upkeep.cpp).
+  void plan_upkeep();
+  void plan_refresh(std::uint16_t rank);
+  void plan_power(std::uint16_t rank, Cycle wanted);
+  void plan_timeouts();
+  void set_limits(std::uint16_t rank);
+  [[nodiscard]] Cycle forced_refresh(const RankState& rank) const;
+  [[nodiscard]] Cycle oldest_arrival(std::uint16_t rank) const;
+  [[nodiscard]] bool any_open(std::uint16_t rank) const;
+  [[nodiscard]] bool is_hit_queued(std::uint16_t bank, Cycle time) const;
   void issue_refresh(const Candidate& c);
+  void issue_power(const Candidate& c);
+  void hold(std::uint16_t rank, Cycle until);
+
+  // Issuing (channel.cpp).
+  void take_command_bus(Cycle time, bool activate = false);
+  void issue_row(const Candidate& c);
+  void issue_activate(const Candidate& c);
   void issue_column(const Candidate& c, Served& served);
+  void describe(const Candidate& c, Served& served) const;
+  void note_older(const Entry& entry, Served& served) const;
+  void move_data(const Candidate& c, const Served& served);
+  void settle_row(const Candidate& c, const Served& served);
   void close(std::uint16_t bank, Cycle precharge, Cycle tRP);
-  void record(Cycle clock, Command command, std::uint16_t bank, std::uint32_t row);
+  void record(Cycle clock, Command command, std::uint16_t bank, std::uint32_t row, std::uint32_t column = 0);
+  void update_column_bounds();
+  void update_activate_bounds(std::uint16_t rank);
+  void update_precharge_bounds(std::uint16_t rank);
 
   ClockTiming t_;
   config::MemoryControllerSpec spec_;
+  bool pooled_;  ///< each bank has a queue of its own, for reads and writes
   std::uint16_t banks_per_rank_;
+  std::uint16_t groups_;  ///< of all ranks
+  std::uint16_t groups_per_rank_;
   int rank_shift_;
   int group_shift_;
-  bool has_groups_;
   std::uint16_t max_bursts_;
   std::uint16_t bursts_per_line_;
+  std::uint32_t columns_per_burst_;
+  bool joins_ = false;
+  bool timers_;  ///< something happens by idle time
   Cycle age_cap_;
-  Cycle refresh_interval_;  ///< between refresh commands of a rank
-  Cycle column_command_;    ///< command bus cycles of ACT, RD and WR
-  Cycle row_command_;       ///< of PRE and REF
+  Cycle page_timeout_;
+  Cycle refresh_interval_;     ///< between refresh commands of a rank
+  Cycle power_down_ = kNever;  ///< idle time until it
+  Cycle self_refresh_ = kNever;
+  std::array<Cycle, kKinds> length_{};  ///< command bus cycles
+  Cycle row_length_;                    ///< of commands for a rank
 
   std::vector<Entry> entries_;
   std::vector<std::uint16_t> free_;
-  std::array<std::int64_t, 2> queued_{};          ///< reads, writes
-  std::array<std::uint64_t, 2> pending_banks_{};  ///< bit per bank with queued reads, writes
+  std::array<std::int64_t, 2> queued_{};          ///< by list, in pieces
+  std::array<std::uint64_t, 2> pending_banks_{};  ///< bit per bank with queued runs
+  std::array<std::uint64_t, 2> stale_{};          ///< bit per bank whose next command must be worked out anew
   std::array<Fifo<RowRun>, 2> waiting_;           ///< arrived or on their way, no queue slot yet
   bool draining_writes_ = false;
+  std::int64_t accepted_ = 0;  ///< entries so far
 
   std::vector<BankState> banks_;
   std::vector<RankState> ranks_;
-  Cycle command_bus_free_ = 0;  ///< last edge of the last command
+  std::array<std::array<Next, kMaxBanks>, 2> next_{};
+  std::array<Cycle, 2> recheck_{kNever, kNever};  ///< after this, next commands change by time alone
+  std::array<Cycle, kMaxBanks> limit_{};          ///< a refresh claims the bank from here on
+  std::array<std::array<Cycle, kMaxBanks>, kKinds> bounds_{};  ///< earliest clocks by kind and bank group,
+  std::array<std::array<Cycle, kMaxBanks>, 2> turned_{};       ///< and of these what the bus's turning asks
+  std::array<Cycle, kMaxBanks> last_read_in_group_{};
+  std::array<Cycle, kMaxBanks> last_write_in_group_{};
+  std::array<Cycle, kMaxBanks> last_activate_in_group_{};
+  Cycle upkeep_due_ = kNever;  ///< earliest refresh
+
+  Cycle command_bus_free_ = 0;     ///< last edge of the last command
+  bool split_activate_;            ///< ACT is two commands with others between
+  std::uint64_t bus_history_ = 0;  ///< bit per clock in use before command_bus_free_, that one first
   Cycle data_end_ = 0;
   Cycle bus_decision_ = kLongAgo;  ///< before this no command's data could come first on the bus
   Cycle last_column_ = kLongAgo;
   trace::Access last_access_ = trace::Access::read;
   std::uint16_t last_column_bank_ = 0;
 
-  std::int64_t accepted_ = 0;
   Candidate best_;
   bool planned_ = false;  ///< best_ is the next decision, unless something arrives that can go before
   Cycle next_time_ = kNever;

@@ -2,135 +2,182 @@
 // The scheduler's choice of the next command.
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "models/dram/channel.h"
 
 namespace kvsim::model {
 
-using config::RefreshMode;
 using trace::Access;
 
 void ChannelController::plan() {
   best_ = {};
+  const unsigned list = choose_list();
+  if (next_time_ > recheck_[list]) {
+    stale_[list] = pending_banks_[list];
+    recheck_[list] = kNever;
+  }
+  plan_banks(list);
+  select(list);
+  planned_ = best_.time != kNever;
+  if (best_.time >= upkeep_due_ || timers_) {
+    plan_upkeep();
+    planned_ = best_.time != kNever;
+  }
+}
+
+/// Reads go first, until too many writes wait.
+unsigned ChannelController::choose_list() {
+  if (pooled_) {
+    return 0;
+  }
   if (queued_[1] >= spec_.write_high) {
     draining_writes_ = true;
   } else if (queued_[1] <= spec_.write_low) {
     draining_writes_ = false;
   }
-  const unsigned list = (draining_writes_ || queued_[0] == 0) ? 1 : 0;
-  const ColumnBounds bounds = column_bounds(list == 0 ? Access::read : Access::write);
-  for (std::uint64_t pending = pending_banks_[list]; pending != 0; pending &= pending - 1) {
-    plan_bank(static_cast<std::uint16_t>(std::countr_zero(pending)), list, bounds);
+  return (draining_writes_ || queued_[0] == 0) ? 1 : 0;
+}
+
+void ChannelController::plan_banks(unsigned list) {
+  for (std::uint64_t stale = stale_[list] & pending_banks_[list]; stale != 0; stale &= stale - 1) {
+    plan_bank(static_cast<std::uint16_t>(std::countr_zero(stale)), list);
   }
-  planned_ = best_.time != kNever;
-  if (planned_) {
-    for (std::uint16_t rank = 0; rank < ranks_.size(); ++rank) {
-      if (ranks_[rank].refresh_due <= best_.time) {
-        plan_refresh(rank);
-      }
-    }
+  stale_[list] = 0;
+}
+
+namespace {
+
+// A bank's claim to the next command in one number, so that the first of them is their minimum: how far off
+// its clock is, row commands after column commands, the order of arrival (older ones first), the bank.
+constexpr int kBankBits = 6;
+constexpr int kAgeBits = 22;
+constexpr Cycle kFarthest = Cycle{1} << 34;
+constexpr std::uint64_t kNoClaim = std::numeric_limits<std::uint64_t>::max();
+
+std::uint64_t claim(Cycle distance, bool row, Cycle age, std::uint16_t bank) {
+  constexpr Cycle kYoungest = (Cycle{1} << kAgeBits) - 1;
+  const auto far = static_cast<std::uint64_t>(std::min(distance, kFarthest)) * 2 + (row ? 1 : 0);
+  const Cycle seniority = std::clamp<Cycle>(kYoungest / 2 - age, 0, kYoungest);
+  return (far << kAgeBits | static_cast<std::uint64_t>(seniority)) << kBankBits | bank;
+}
+
+std::uint16_t bank_of(std::uint64_t claim) {
+  return static_cast<std::uint16_t>(claim & ((1U << kBankBits) - 1));
+}
+
+}  // namespace
+
+/// The pending bank whose command can go first; at the same clock column commands before row commands, then
+/// the older. An activate that another command would push back goes before it, as activates are scarce,
+/// unless that leaves the data bus idle. (Written without branches: which bank is first cannot be foreseen.)
+void ChannelController::select(unsigned list) {
+  const Cycle now = command_bus_free_;
+  std::uint64_t first = kNoClaim;
+  std::uint64_t activate = kNoClaim;
+  for (std::uint64_t pending = pending_banks_[list]; pending != 0; pending &= pending - 1) {
+    const auto bank = static_cast<std::uint16_t>(std::countr_zero(pending));
+    const Next& next = next_[list][bank];
+    const Cycle time = earliest(next, bank);
+    const std::uint64_t wanted =
+        claim(time - now, next.kind >= Kind::activate, accepted_ - next.number, bank);
+    const std::uint64_t allowed = time < limit_[bank] ? wanted : kNoClaim;
+    first = std::min(first, allowed);
+    activate = std::min(activate, next.kind == Kind::activate ? allowed : kNoClaim);
+  }
+  if (first == kNoClaim) {
     return;
   }
-  if (pending_banks_[list] != 0) {  // all that is queued waits behind a refresh
-    for (std::uint16_t rank = 0; rank < ranks_.size(); ++rank) {
-      plan_refresh(rank);
+  best_ = candidate(bank_of(first), list);
+  if (activate != kNoClaim && activate != first) {
+    const Candidate passes = candidate(bank_of(activate), list);
+    if (passes.time < best_.time + length_[static_cast<std::size_t>(Kind::activate)] && can_wait(best_)) {
+      best_ = passes;
     }
-    planned_ = best_.time != kNever;
   }
+}
+
+/// Whether a command can let an activate pass: the data bus has been idle by then anyway.
+bool ChannelController::can_wait(const Candidate& c) const {
+  if (c.command == Command::precharge) {
+    return true;
+  }
+  return c.time + (is_read(c.command) ? t_.read_latency : t_.write_latency) > data_end_;
+}
+
+ChannelController::Candidate ChannelController::candidate(std::uint16_t bank, unsigned list) const {
+  static constexpr std::array<Command, kKinds> kCommandOf = {
+      Command::read, Command::write, Command::masked_write, Command::activate, Command::precharge};
+  const Next& next = next_[list][bank];
+  return {.time = earliest(next, bank),
+          .command = kCommandOf[static_cast<std::size_t>(next.kind)],
+          .entry = next.entry,
+          .bank = bank,
+          .arrival = next.arrival};
 }
 
 /// The oldest run that hits the bank's open row and has arrived, else the next to arrive, or none. (Of a run
 /// that has been served in part, the lines left may still be on their way.)
-std::uint16_t ChannelController::oldest_hit(const BankState& bank, unsigned list) const {
+std::uint16_t ChannelController::oldest_hit(BankState& bank, unsigned list) {
   std::uint16_t next = kNone;
-  for (std::uint16_t i = bank.head[list]; i != kNone; i = entries_[i].next) {
+  for (std::uint16_t i = bank.search[list]; i != kNone; i = entries_[i].next) {
     const RowRun& run = entries_[i].run;
+    if (next == kNone) {
+      bank.search[list] = i;
+    }
     if (run.row != bank.open_row) {
       continue;
     }
     if (run.arrival <= next_time_) {
       return i;
     }
+    recheck_[list] = std::min(recheck_[list], run.arrival - 1);
     if (next == kNone || run.arrival < entries_[next].run.arrival) {
       next = i;
     }
+  }
+  if (next == kNone) {
+    bank.search[list] = kNone;
   }
   return next;
 }
 
 /// First ready, first come: the oldest run that hits the open row, else what the oldest run needs. A run over
 /// the age cap no longer lets younger hits pass.
-void ChannelController::plan_bank(std::uint16_t bank_index, unsigned list, const ColumnBounds& bounds) {
-  const BankState& bank = banks_[bank_index];
+void ChannelController::plan_bank(std::uint16_t bank_index, unsigned list) {
+  BankState& bank = banks_[bank_index];
   const std::uint16_t oldest = bank.head[list];
   const RowRun& first = entries_[oldest].run;
-  const bool waits_too_long = first.row != bank.open_row && next_time_ - first.arrival > age_cap_;
-  const std::uint16_t hit = bank.open_row == kClosed || waits_too_long ? kNone : oldest_hit(bank, list);
-
-  Candidate c{.entry = hit != kNone ? hit : oldest, .bank = bank_index};
-  c.age = entries_[c.entry].age;
-  const Cycle arrival = entries_[c.entry].run.arrival;
-  if (hit != kNone) {
-    c.command = list == 0 ? Command::read : Command::write;
-    c.time = std::max({bank.column_ok, arrival, bounds.by_rank[rank_of(bank_index)]});
-    if (group_of(bank_index) == group_of(last_column_bank_)) {
-      c.time = std::max(c.time, bounds.same_group);
-    }
-  } else if (bank.open_row == kClosed) {
-    const RankState& rank = ranks_[rank_of(bank_index)];
-    c.command = Command::activate;
-    const Cycle last = rank.activates[(rank.oldest + 3) % 4];
-    c.time = std::max({bank.activate_ok, last + t_.tRRD, rank.activates[rank.oldest] + t_.tFAW, arrival,
-                       command_bus_free_ + column_command_});
-  } else {
-    c.command = Command::precharge;
-    c.time = std::max({bank.precharge_ok, arrival, command_bus_free_ + row_command_});
-  }
-  if (!refresh_claims(bank_index, c.time)) {
-    offer(c);
-  }
-}
-
-/// Whether a refresh that is due by `time` wants the bank for itself.
-bool ChannelController::refresh_claims(std::uint16_t bank, Cycle time) const {
-  const std::uint16_t rank = rank_of(bank);
-  if (time < ranks_[rank].refresh_due) {
-    return false;
-  }
-  return spec_.refresh == RefreshMode::all_bank || bank == rank * banks_per_rank_ + ranks_[rank].refresh_bank;
-}
-
-void ChannelController::plan_refresh(std::uint16_t rank_index) {
-  const RankState& rank = ranks_[rank_index];
-  const bool all = spec_.refresh == RefreshMode::all_bank;
-  const auto first = static_cast<std::uint16_t>(rank_index * banks_per_rank_ + (all ? 0 : rank.refresh_bank));
-  const auto end = static_cast<std::uint16_t>(first + (all ? banks_per_rank_ : 1));
-
-  Candidate c{.command = all ? Command::refresh_all : Command::refresh_bank, .bank = first, .age = -1};
-  c.time = std::max(rank.refresh_due, command_bus_free_ + row_command_);
-  bool open = false;
-  for (std::uint16_t b = first; b < end; ++b) {
-    open = open || banks_[b].open_row != kClosed;
-    c.time = std::max(c.time, banks_[b].open_row != kClosed ? banks_[b].precharge_ok : banks_[b].activate_ok);
-  }
-  if (open) {
-    c.command = all ? Command::precharge_all : Command::precharge;
-    c.time = std::max(rank.refresh_due, command_bus_free_ + row_command_);
-    for (std::uint16_t b = first; b < end; ++b) {
-      if (banks_[b].open_row != kClosed) {
-        c.time = std::max(c.time, banks_[b].precharge_ok);
+  std::uint16_t hit = kNone;
+  if (bank.open_row != kClosed) {
+    const bool others = first.row != bank.open_row;
+    if (!others || next_time_ - first.arrival <= age_cap_) {
+      hit = oldest_hit(bank, list);
+      if (others && hit != kNone) {
+        recheck_[list] = std::min(recheck_[list], first.arrival + age_cap_);
       }
     }
   }
-  offer(c);
+  Next& next = next_[list][bank_index];
+  next.entry = hit != kNone ? hit : oldest;
+  const RowRun& run = entries_[next.entry].run;
+  next.arrival = run.arrival;
+  next.number = entries_[next.entry].number;
+  if (hit != kNone) {
+    next.kind = run.access == Access::read ? Kind::read : run.masked ? Kind::masked_write : Kind::write;
+    next.ready = std::max(run.masked ? bank.masked_ok : bank.column_ok, run.arrival);
+  } else if (bank.open_row == kClosed) {
+    next.kind = Kind::activate;
+    next.ready = std::max(bank.activate_ok, run.arrival);
+  } else {
+    next.kind = Kind::precharge;
+    next.ready = std::max(bank.precharge_ok, run.arrival);
+  }
 }
 
-/// Keeps the candidate that can go first; at the same clock column commands before row commands, then the
-/// older.
+/// Takes a candidate that can go before the best one so far.
 void ChannelController::offer(const Candidate& c) {
-  const auto is_column = [](Command command) {
-    return command == Command::read || command == Command::write;
-  };
+  const auto is_column = [](Command command) { return is_read(command) || is_write(command); };
   if (c.time != best_.time) {
     if (c.time < best_.time) {
       best_ = c;
@@ -138,39 +185,59 @@ void ChannelController::offer(const Candidate& c) {
     return;
   }
   const bool column = is_column(c.command);
-  if (column != is_column(best_.command) ? column : c.age < best_.age) {
+  if (column != is_column(best_.command) ? column : c.arrival < best_.arrival) {
     best_ = c;
   }
 }
 
-/// Earliest clock at which the data bus has turned to a direction and rank.
-Cycle ChannelController::turnaround_ok(Access access, std::uint16_t rank) const {
-  const Cycle latency = access == Access::read ? t_.read_latency : t_.write_latency;
-  Cycle ok = kLongAgo;
-  if (access == Access::read) {
-    ok = ranks_[rank].last_write + t_.write_to_read;
-  } else if (last_access_ == Access::read) {
-    ok = last_column_ + t_.read_to_write;
+// --- bounds of ranks and buses
+// ----------------------------------------------------------------------------------------------
+
+/// After a column command: earliest clocks of the next ones, but for the command bus.
+void ChannelController::update_column_bounds() {
+  const std::uint16_t last_rank = rank_of(last_column_bank_);
+  const bool read = last_access_ == Access::read;
+  for (std::uint16_t group = 0; group < groups_; ++group) {
+    const auto rank = static_cast<std::uint16_t>(group / groups_per_rank_);
+    const Cycle switched = rank == last_rank ? kLongAgo : data_end_ + t_.rank_switch;
+    const Cycle read_turned =
+        std::max({ranks_[rank].last_write + t_.write_to_read,
+                  last_write_in_group_[group] + t_.write_to_read_L, switched - t_.read_latency});
+    const Cycle write_turned =
+        std::max(read ? last_column_ + t_.read_to_write : kLongAgo, switched - t_.write_latency);
+    Cycle next_read = std::max(data_end_ - t_.read_latency, read_turned);
+    Cycle next_write = std::max(data_end_ - t_.write_latency, write_turned);
+    (read ? next_read : next_write) = std::max(read ? next_read : next_write, last_column_ + t_.tCCD);
+    next_read = std::max(next_read, last_read_in_group_[group] + t_.tCCD_L);
+    next_write = std::max(next_write, last_write_in_group_[group] + t_.tCCD_L_WR);
+    turned_[0][group] = read_turned;
+    turned_[1][group] = write_turned;
+    bounds_[static_cast<std::size_t>(Kind::read)][group] = next_read;
+    bounds_[static_cast<std::size_t>(Kind::write)][group] = next_write;
+    bounds_[static_cast<std::size_t>(Kind::masked_write)][group] = next_write;
   }
-  if (rank != rank_of(last_column_bank_)) {
-    ok = std::max(ok, data_end_ + t_.rank_switch - latency);
-  }
-  return ok;
 }
 
-ChannelController::ColumnBounds ChannelController::column_bounds(Access access) const {
-  const Cycle latency = access == Access::read ? t_.read_latency : t_.write_latency;
-  Cycle common = std::max(data_end_ - latency, command_bus_free_ + column_command_);
-  ColumnBounds bounds;
-  if (access == last_access_) {
-    common = std::max(common, last_column_ + t_.tCCD);
-    bounds.same_group = last_column_ + t_.tCCD_L;
+void ChannelController::update_activate_bounds(std::uint16_t rank_index) {
+  const RankState& rank = ranks_[rank_index];
+  const Cycle common = std::max({rank.activates[(rank.oldest + 3) % 4] + t_.tRRD,
+                                 rank.activates[rank.oldest] + t_.tFAW, rank.after_bank_refresh});
+  const auto first = static_cast<std::uint16_t>(rank_index * groups_per_rank_);
+  for (std::uint16_t group = first; group < first + groups_per_rank_; ++group) {
+    bounds_[static_cast<std::size_t>(Kind::activate)][group] =
+        std::max(common, last_activate_in_group_[group] + t_.tRRD_L);
   }
-  for (std::uint16_t rank = 0; rank < ranks_.size(); ++rank) {
-    bounds.by_rank[rank] = std::max(common, turnaround_ok(access, rank));
-  }
-  return bounds;
 }
+
+void ChannelController::update_precharge_bounds(std::uint16_t rank_index) {
+  const auto first = static_cast<std::uint16_t>(rank_index * groups_per_rank_);
+  for (std::uint16_t group = first; group < first + groups_per_rank_; ++group) {
+    bounds_[static_cast<std::size_t>(Kind::precharge)][group] = ranks_[rank_index].last_precharge + t_.tPPD;
+  }
+}
+
+// --- trains
+// ----------------------------------------------------------------------------------------------
 
 /// Bursts of the run whose lines have arrived by `time`, at least one.
 std::uint16_t ChannelController::bursts_at(const RowRun& run, Cycle time) const {
@@ -181,15 +248,66 @@ std::uint16_t ChannelController::bursts_at(const RowRun& run, Cycle time) const 
   return static_cast<std::uint16_t>(std::min<Cycle>(run.bursts, lines * bursts_per_line_));
 }
 
-/// Bursts that one decision issues, `spacing` apart. A refresh that falls due cuts a train: what follows
-/// waits for its next decision.
-std::uint16_t ChannelController::train_length(const RowRun& run, Cycle time, Cycle spacing) const {
-  const std::uint16_t bursts = std::min(max_bursts_, bursts_at(run, time));
-  const Cycle due = ranks_[rank_of(run.bank)].refresh_due;
-  if (time + bursts * spacing <= due || !refresh_claims(run.bank, due)) {
-    return bursts;
+/// Whether a bank of another group could use the bus between two bursts of one group.
+bool ChannelController::other_group_is_ready(std::uint16_t bank, unsigned list, Cycle time) const {
+  for (std::uint64_t pending = pending_banks_[list]; pending != 0; pending &= pending - 1) {
+    const auto other = static_cast<std::uint16_t>(std::countr_zero(pending));
+    const Next& next = next_[list][other];
+    if (group_of(other) != group_of(bank) && next.kind < Kind::activate && next.ready <= time) {
+      return true;
+    }
   }
-  return static_cast<std::uint16_t>(std::clamp<Cycle>((due - time + spacing - 1) / spacing, 1, bursts));
+  return false;
+}
+
+/// When a row that was opened, or will be, for an older request can be read: bursts of younger ones would
+/// then wait, and so does a train.
+Cycle ChannelController::older_row_ready(const Candidate& c) const {
+  const Entry& entry = entries_[c.entry];
+  const unsigned list = list_of(entry.run.access);
+  Cycle first = kNever;
+  for (std::uint64_t pending = pending_banks_[list]; pending != 0; pending &= pending - 1) {
+    const auto bank = static_cast<std::uint16_t>(std::countr_zero(pending));
+    const Next& next = next_[list][bank];
+    if (bank == c.bank || next.arrival >= entry.last_arrival) {
+      continue;
+    }
+    if (next.kind >= Kind::activate) {
+      const Cycle opening = (next.kind == Kind::precharge ? t_.tRPpb : 0) + t_.tRCD;
+      first = std::min(first, earliest(next, bank) + opening);
+    } else if (entries_[next.entry].row_state != RowState::hit) {
+      first = std::min(first, next.ready);
+    }
+  }
+  return first;
+}
+
+/// Bursts that one decision issues, `spacing` apart. A refresh that falls due cuts a train: what follows
+/// waits for its next decision. Bank groups take turns burst by burst.
+std::uint16_t ChannelController::train_length(const Candidate& c, Cycle spacing) const {
+  const RowRun& run = entries_[c.entry].run;
+  if (max_bursts_ == 1) {
+    return 1;
+  }
+  std::uint16_t bursts = std::min(max_bursts_, bursts_at(run, c.time));
+  if (joins_ && spacing > t_.tCCD && other_group_is_ready(c.bank, list_of(run.access), c.time + spacing)) {
+    bursts = 1;
+  }
+  const Cycle due = joins_ && bursts > 1 ? std::min(limit_[c.bank], older_row_ready(c)) : limit_[c.bank];
+  if (due != kNever && c.time + bursts * spacing > due) {
+    bursts = static_cast<std::uint16_t>(std::clamp<Cycle>((due - c.time + spacing - 1) / spacing, 1, bursts));
+  }
+  if (run.pieces > 1) {  // whole pieces, and no more than until the bus may have to turn
+    const int piece = run.bursts / run.pieces;
+    if (!pooled_ && queued_[0] > 0 && queued_[1] > 0) {
+      const std::int64_t left =
+          run.access == Access::write ? queued_[1] - spec_.write_low : spec_.write_high - queued_[1];
+      bursts =
+          static_cast<std::uint16_t>(std::min<std::int64_t>(bursts, std::max<std::int64_t>(1, left) * piece));
+    }
+    bursts = static_cast<std::uint16_t>(std::max(1, bursts / piece) * piece);
+  }
+  return bursts;
 }
 
 }  // namespace kvsim::model

@@ -43,15 +43,31 @@ struct ClockTiming {
   Cycle burst;          ///< data bus cycles of one column command
   Cycle read_latency;   ///< RD to first beat
   Cycle write_latency;  ///< WR to first beat
-  Cycle tRCD, tRPpb, tRPab, tRAS, tRRD, tFAW, tCCD, tCCD_L;
+  Cycle tRCD, tRPpb, tRPab, tRAS, tRRD, tRRD_L, tFAW, tCCD, tCCD_L, tCCD_L_WR;
+  Cycle tCCDMW;              ///< WR to masked WR, same bank
   Cycle read_to_precharge;   ///< RD to PRE, same bank
   Cycle write_to_precharge;  ///< WR to PRE, same bank
   Cycle read_to_write;       ///< RD to WR: the bus turns round
   Cycle write_to_read;       ///< WR to RD, same rank
+  Cycle write_to_read_L;     ///< WR to RD, same bank group
   Cycle rank_switch;         ///< gap on the data bus when the rank changes
+  Cycle tPPD;                ///< PRE to PRE, same rank
   Cycle tRFCab, tRFCpb;
-  Cycle tREFI;  ///< between all-bank refreshes of a rank
+  Cycle tpbR2pbR;          ///< REFpb to REFpb of another bank of the rank
+  Cycle tpbR2act;          ///< REFpb to ACT of another bank of the rank
+  bool refresh_activates;  ///< REFpb counts as an activate in tFAW (JESD209-3, -4)
+  Cycle tREFI;             ///< between all-bank refreshes of a rank
+  Cycle tCKE, tXP, tSR, tXSR;
 };
+
+/// CK cycles that commands take on the command bus.
+struct CommandLengths {
+  Cycle activate;
+  Cycle column;         ///< RD, WR, MWR
+  Cycle other;          ///< PRE, REF, power-down and self-refresh entry
+  bool split_activate;  ///< ACT is two commands, ACT-1 and ACT-2, which may have others between
+};
+[[nodiscard]] CommandLengths command_lengths(config::DramStandard standard);
 
 /// Timings of `part`. With `turnaround` false the data bus changes direction and rank at no cost (what-if
 /// runs).

@@ -5,6 +5,7 @@
 
 #include "configs/error/test_support.h"
 #include "configs/spec/device_spec.h"
+#include "configs/spec/resolve.h"
 #include "models/testing/test_device.h"
 
 namespace kvsim::model {
@@ -76,6 +77,25 @@ TEST(ClockTiming, OfLpddr5CountsTheSlowClock) {
   EXPECT_EQ(t.tCCD, 2);
   EXPECT_EQ(t.tCCD_L, 4);
   EXPECT_EQ(t.read_to_precharge, 2 + 3);
+}
+
+TEST(ClockTiming, OfDdr4CountsRecoveryFromTheLastBeat) {
+  const ClockTiming t = clock_timing(config::load_dram_part("ddr4_3200"), true);
+  EXPECT_EQ(t.burst, 4);
+  EXPECT_EQ(t.read_to_precharge, 12);            // tRTP, burst and all
+  EXPECT_EQ(t.write_to_precharge, 16 + 4 + 24);  // CWL + BL/2 + tWR
+  EXPECT_EQ(t.read_to_write, 22 + 4 + 2 - 16);   // CL + BL/2 + 2 - CWL
+  EXPECT_EQ(t.write_to_read, 16 + 4 + 4);        // CWL + BL/2 + tWTR_S
+  EXPECT_EQ(t.write_to_read_L, 16 + 4 + 12);     // and tWTR_L
+}
+
+TEST(ClockTiming, WithoutBankGroupsTheirTimingsDoNotCount) {
+  config::DramPartSpec part = testing::device().dram;
+  part.timing.tRRD_L = part.timing.tCCD_L = part.timing.tWTR_L = {100_ns, 0};
+  const ClockTiming t = clock_timing(part, true);
+  EXPECT_EQ(t.tRRD_L, t.tRRD);
+  EXPECT_EQ(t.tCCD_L, t.tCCD);
+  EXPECT_EQ(t.write_to_read_L, t.write_to_read);
 }
 
 TEST(ClockTiming, TheLargerOfTimeAndClocksCounts) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks a channel's command log against the part's timings, apart from the controller that made it. For
-// tests.
+// Checks a channel's whole command log against the part's timings, apart from the controller that made it.
+// For tests.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "configs/spec/device_spec.h"
-#include "models/dram/channel.h"
+#include "models/dram/command.h"
 
 namespace kvsim::model {
 
@@ -19,9 +19,8 @@ struct Violation {
   bool operator==(const Violation&) const = default;
 };
 
-/// What the log of a channel of `device` breaks: spacings between pairs of commands, the four-activate
-/// window, the data bus, the banks' state, and the longest time without refresh. Precondition: `log` is in
-/// order of time and begins with all banks closed.
+/// What the log of a channel of `device` breaks, but for the command bus. Precondition: it begins with all
+/// banks closed.
 [[nodiscard]] std::vector<Violation> violations(const std::vector<IssuedCommand>& log,
                                                 const config::DeviceSpec& device);
 

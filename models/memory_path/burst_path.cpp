@@ -142,9 +142,9 @@ void BurstPath::note_gap(const Served& served, Picoseconds bus_end, Picoseconds 
 void BurstPath::note_wait(const Served& served, Picoseconds gap, InFlight& line) const {
   const Picoseconds unhindered = clock_.time(served.unhindered);
   line.waited = std::max(Picoseconds(), clock_.time(served.data_start) - unhindered);
-  const Picoseconds bank = clock_.time(served.bank_ready) - unhindered;
+  const Picoseconds bank = clock_.time(served.ready + served.data_start - served.column) - unhindered;
   line.held = std::min(line.waited, bank > Picoseconds() ? bank : gap);
-  line.held_by = bank > Picoseconds() ? served.bank_owner : served.held_by;
+  line.held_by = bank > Picoseconds() ? served.row_owner : served.held_by;
 }
 
 Delivery BurstPath::delivery(const InFlight& line, Picoseconds end) {

@@ -16,8 +16,18 @@ MemoryCounters operator-(const MemoryCounters& a, const MemoryCounters& b) {
           .refreshes = a.refreshes - b.refreshes};
 }
 
+namespace {
+
+/// Trains have open pages and refreshes in time; what else a controller may do is decided burst by burst.
+bool trains_know(const config::MemoryControllerSpec& controller) {
+  return controller.page_policy == config::PagePolicy::open && controller.postponed_refreshes == 0 &&
+         !controller.power_down && !controller.self_refresh;
+}
+
+}  // namespace
+
 std::unique_ptr<MemoryPath> make_memory_path(const config::DeviceSpec& device, Granularity granularity) {
-  if (granularity == Granularity::train) {
+  if (granularity == Granularity::train && trains_know(device.controller)) {
     return std::make_unique<TrainPath>(device);
   }
   return std::make_unique<BurstPath>(device);

@@ -48,6 +48,7 @@ class MemoryPath {
   [[nodiscard]] virtual BusTime bus_time() = 0;
 };
 
+/// Trains where they know all that the controller does, else bursts.
 [[nodiscard]] std::unique_ptr<MemoryPath> make_memory_path(const config::DeviceSpec& device,
                                                            Granularity granularity);
 

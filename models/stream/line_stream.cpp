@@ -40,7 +40,6 @@ void LineStream::begin(Picoseconds now) {
   used_until_ = last_issue_ = now;
   engine_time_ = {};
   lines_at_begin_ = lines_;
-  arrival_at_ = arrived_ + 1;
   page_ = -1;
 }
 
@@ -114,8 +113,12 @@ void LineStream::plan_read() {
     page_lines_ = 0;
   }
   Picoseconds time = last_issue_;
-  if (!hold_for_arrival(lines_ + 1 - window_.in_flight, time)) {
+  const std::int64_t awaited = lines_ - stores_ + 1 - window_.in_flight;
+  if (awaited > arrived_) {
     return;
+  }
+  if (awaited > 0) {
+    time = std::max(time, arrival(awaited));
   }
   // Without the prefetcher the core reaches only as far as its loads.
   const std::int64_t reach = page_lines_ < window_.training
@@ -126,23 +129,6 @@ void LineStream::plan_read() {
     return;
   }
   issue_ = waited > lines_at_begin_ ? std::max(time, line(waited).used) : time;
-}
-
-/// Puts `time` off until so many lines have arrived. False while that time is not known.
-bool LineStream::hold_for_arrival(std::int64_t number, Picoseconds& time) {
-  if (number <= lines_at_begin_) {
-    return true;
-  }
-  if (number > lines_arrived_) {
-    return false;
-  }
-  while (arrival_at_ <= arrived_ && arrival(arrival_at_).lines < number) {
-    ++arrival_at_;
-  }
-  if (arrival_at_ <= arrived_) {
-    time = std::max(time, arrival(arrival_at_).time);
-  }
-  return true;
 }
 
 /// A store leaves when the work before it is done and the store window has room.
@@ -180,7 +166,6 @@ LineRequest LineStream::issue() {
   if (request.access == Access::write) {
     store(++stores_) = kNever;
     request.slot = slot_of(stores_, stores_taken_.size());
-    ++lines_arrived_;
     // The core goes on as soon as the store has left; what a store waits for is a place behind other stores'
     // data.
     l.delivery = {.arrival = issue_, .behind_data = kNever / 2};
@@ -198,7 +183,7 @@ LineRequest LineStream::issue() {
 
 void LineStream::arrived(std::uint32_t slot, const Delivery& delivery) {
   line_ring_[slot].delivery = delivery;
-  arrival(++arrived_) = {.lines = ++lines_arrived_, .time = delivery.arrival};
+  arrival(++arrived_) = delivery.arrival;
   use_arrived();
   if (issue_ == kNever) {
     plan_issue();

@@ -57,15 +57,12 @@ class LineStream final : public EngineStream {
     Picoseconds lead_in{};
     bool ends_segment = false;
   };
-  /// Reads arrive in the order in which arrived() is called, which need not be the order of issue.
-  struct Arrival {
-    std::int64_t lines = 0;  ///< that were there with this one, stores included
-    Picoseconds time;
-  };
 
   // Lines and stores are numbered from 1, and each ring holds the latest.
   [[nodiscard]] Line& line(std::int64_t number) { return line_ring_[slot_of(number, line_ring_.size())]; }
-  [[nodiscard]] Arrival& arrival(std::int64_t number) { return arrivals_[slot_of(number, arrivals_.size())]; }
+  [[nodiscard]] Picoseconds& arrival(std::int64_t number) {
+    return arrivals_[slot_of(number, arrivals_.size())];
+  }
   [[nodiscard]] Picoseconds& store(std::int64_t number) {
     return stores_taken_[slot_of(number, stores_taken_.size())];
   }
@@ -80,7 +77,6 @@ class LineStream final : public EngineStream {
   void plan_issue();
   void plan_read();
   void plan_store();
-  [[nodiscard]] bool hold_for_arrival(std::int64_t number, Picoseconds& time);
   void use_arrived();
   void use(Line& line);
   void account_stall(const Delivery& delivery, Picoseconds stall);
@@ -100,10 +96,8 @@ class LineStream final : public EngineStream {
   std::int64_t used_ = 0;
   std::int64_t lines_at_begin_ = 0;
 
-  std::vector<Arrival> arrivals_;
-  std::int64_t arrived_ = 0;        ///< reads
-  std::int64_t arrival_at_ = 1;     ///< arrival that the in-flight rule waits for
-  std::int64_t lines_arrived_ = 0;  ///< with the stores, which are there when they leave
+  std::vector<Picoseconds> arrivals_;  ///< of reads, as arrived() tells: not always in the order of issue
+  std::int64_t arrived_ = 0;           ///< reads
 
   std::vector<Picoseconds> stores_taken_;
   std::int64_t stores_ = 0;  ///< that have left

@@ -53,7 +53,7 @@ Soc::Soc(const sc_core::sc_module_name& name, const config::DeviceSpec& device, 
 
 Picoseconds Soc::run(const std::vector<ThreadWork>& threads) {
   const Picoseconds start = now();
-  account_ += cpu_.run(threads);
+  account_ += cpu_.run(threads, bytes_read_once(threads));
   return now() - start;
 }
 

@@ -19,7 +19,9 @@ config::DeviceSpec device(RefreshMode refresh) {
 
 struct Fixture {
   explicit Fixture(RefreshMode refresh)
-      : spec(device(refresh)), t(train_timing(spec.dram, true)), rows(t, spec.dram, spec.controller) {}
+      : spec(device(refresh)),
+        t(train_timing(spec.dram, spec.controller)),
+        rows(t, spec.dram, spec.controller) {}
   config::DeviceSpec spec;
   TrainTiming t;
   ChannelRows rows;

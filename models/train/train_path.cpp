@@ -35,13 +35,14 @@ std::vector<std::int64_t> distances(const TrainTiming& t, std::size_t ranks, std
   std::vector<std::int64_t> all;
   for (const Lane& a : lanes) {
     for (const Lane& b : lanes) {
+      const bool same_group = a.rank == b.rank && a.group == b.group;
       std::int64_t gap = a.rank == b.rank ? 0 : t.rank_switch;
-      if (a.write == b.write && a.rank == b.rank && a.group == b.group) {
-        gap = std::max(gap, t.group_gap);
+      if (a.write == b.write && same_group && groups > 1) {
+        gap = std::max(gap, a.write ? t.group_gap_write : t.group_gap);
       } else if (!a.write && b.write) {
         gap = std::max(gap, t.read_to_write);
       } else if (a.write && !b.write && a.rank == b.rank) {
-        gap = t.write_to_read;
+        gap = same_group ? std::max(t.write_to_read, t.write_to_read_L) : t.write_to_read;
       }
       all.push_back(gap);
     }
@@ -54,7 +55,7 @@ std::vector<std::int64_t> distances(const TrainTiming& t, std::size_t ranks, std
 TrainPath::TrainPath(const config::DeviceSpec& device)
     : interconnect_(device.interconnect),
       controller_(device.controller),
-      t_(train_timing(device.dram, device.controller.turnaround)),
+      t_(train_timing(device.dram, device.controller)),
       map_(device.controller.mapping, device.dram.banks),
       bursts_per_line_(std::max<std::int64_t>(1, kLineBytes / burst_bytes(device.dram).count())),
       line_time_(bursts_per_line_ * t_.burst),
@@ -180,7 +181,9 @@ TrainPath::Beats TrainPath::book(TrainChannel& channel, const DramPlace& place, 
   channel.bus.book(slot, length, lane, wait);
   Beats beats{.start = slot.start, .end = slot.start + length};
   for (std::int64_t i = 1; split_ && i < request.lines * bursts_per_line_; ++i) {
-    beats.end = channel.bus.book(beats.end + t_.group_gap, t_.burst, lane, wait) + t_.burst;
+    beats.end =
+        channel.bus.book(beats.end + (write ? t_.group_gap_write : t_.group_gap), t_.burst, lane, wait) +
+        t_.burst;
   }
   channel.rows.use(place.bank, beats.end - t_.burst - latency,
                    write ? t_.write_to_precharge : t_.read_to_precharge);

@@ -13,12 +13,15 @@ struct TrainTiming {
   std::int64_t clock;
   std::int64_t burst, read_latency, write_latency;
   std::int64_t tRCD, tRPpb, tRPab, tRAS;
-  std::int64_t group_gap;  ///< idle time on the data bus between bursts of one bank group
-  std::int64_t activate;   ///< between activates of a rank: tRRD, or a quarter of tFAW if that is more
+  std::int64_t group_gap, group_gap_write;  ///< idle time on the data bus between bursts of one bank group
+  std::int64_t activate;  ///< between activates of a rank: tRRD, or a quarter of tFAW if that is more
   std::int64_t read_to_precharge, write_to_precharge;
-  std::int64_t read_to_write, write_to_read, rank_switch;  ///< idle time on the data bus
+  /// Idle time on the data bus; write_to_read_L within a bank group.
+  std::int64_t read_to_write, write_to_read, write_to_read_L, rank_switch;
   std::int64_t tRFCab, tRFCpb, tREFI;
 };
-[[nodiscard]] TrainTiming train_timing(const config::DramPartSpec& part, bool turnaround);
+/// Of `part` at the controller's temperature.
+[[nodiscard]] TrainTiming train_timing(const config::DramPartSpec& part,
+                                       const config::MemoryControllerSpec& controller);
 
 }  // namespace kvsim::model

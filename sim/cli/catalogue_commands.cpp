@@ -23,8 +23,9 @@ int run_validate(const Command& self, const std::vector<std::string>& arguments)
     return 0;
   }
   const std::vector<std::string> files = options.list("files");
-  if (files.empty()) {
-    throw UserError("give at least one scenario file; see --help");
+  if (files.empty() || std::find(files.begin(), files.end(), "") != files.end()) {
+    throw UserError(files.empty() ? "give at least one scenario file; see --help"
+                                  : "the name of a scenario file is empty; see --help");
   }
   std::string mistakes;
   for (const std::string& file : files) {
@@ -49,13 +50,19 @@ int run_explain(const Command& self, const std::vector<std::string>& arguments) 
   if (!options.parse(arguments)) {
     return 0;
   }
+  const std::vector<std::string> keys = options.list("keys");
   if (options.has("json-schema")) {
+    if (!keys.empty()) {
+      throw UserError(fmt::format("--json-schema: takes no key, but '{}' is given", keys[0]));
+    }
     write_stdout(config::json_schema().dump(2) + "\n");
     return 0;
   }
-  const std::vector<std::string> keys = options.list("keys");
   if (keys.size() > 1) {
     throw UserError("give one key, or none for all; see --help");
+  }
+  if (!keys.empty() && keys[0].empty()) {
+    throw UserError("the key is empty; give a key, or no argument for all; see --help");
   }
   write_stdout(config::explain(keys.empty() ? "" : keys[0]));
   return 0;

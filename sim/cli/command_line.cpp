@@ -35,6 +35,9 @@ constexpr std::array kCommands = {
             "  kvsim explain devices/rk3588\n"
             "  kvsim explain --json-schema > scenario.schema.json",
             run_explain},
+    Command{"dram", "run|bench|check [options]",
+            "Plays requests on a DRAM part by itself, measures it, or checks a command trace.",
+            "  kvsim dram bench --part lpddr4-3200", run_dram},
     Command{"list", "devices|llms|formats|dram", "Prints the ids of the catalogue, one a line.",
             "  kvsim list devices", run_list},
 };
@@ -52,16 +55,23 @@ std::string help() {
   }
   text +=
       "\nExit codes: 0 ran (also when the verdict is out of memory), 2 wrong input, 3 internal fault, "
-      "130 interrupted\n";
+      "128 + signal interrupted\n";
   return text;
 }
 
 int dispatch(const std::vector<std::string>& arguments) {
-  if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" || arguments[0] == "help") {
+  if (arguments.empty()) {
+    write_stderr(help());
+    return 2;
+  }
+  if (arguments[0] == "--help" || arguments[0] == "-h" || arguments[0] == "help") {
     write_stdout(help());
-    return arguments.empty() ? 2 : 0;
+    return 0;
   }
   if (arguments[0] == "--version") {
+    if (arguments.size() > 1) {
+      throw UserError(fmt::format("--version: stands alone, but '{}' follows", arguments[1]));
+    }
     write_stdout(fmt::format("kvsim {}\n", kVersion));
     return 0;
   }
@@ -86,6 +96,7 @@ std::span<const Command> commands() {
 }
 
 int run_command_line(const std::vector<std::string>& arguments) {
+  ignore_write_signals();
   try {
     return dispatch(arguments);
   } catch (const UserError& error) {
@@ -93,7 +104,7 @@ int run_command_line(const std::vector<std::string>& arguments) {
     return 2;
   } catch (const Interrupted&) {
     write_stderr("kvsim: interrupted; nothing was written\n");
-    return 130;
+    return 128 + interrupt_signal();
   } catch (const std::bad_alloc&) {
     write_stderr(
         "kvsim: this machine has too little memory for the simulation; use a smaller model or fewer "

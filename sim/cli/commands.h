@@ -20,8 +20,8 @@ struct Command {
 /// All commands, in the order of the help.
 [[nodiscard]] std::span<const Command> commands();
 
-/// Runs `kvsim ARGUMENTS...`. Returns the exit code: 0 ran, 2 the user's input is wrong, 3 a bug, 130
-/// interrupted.
+/// Runs `kvsim ARGUMENTS...`. Returns the exit code: 0 ran, 2 the user's input is wrong, 3 a bug, 128 +
+/// signal interrupted.
 int run_command_line(const std::vector<std::string>& arguments);
 
 int run_run(const Command& self, const std::vector<std::string>& arguments);
@@ -29,5 +29,12 @@ int run_replay(const Command& self, const std::vector<std::string>& arguments);
 int run_validate(const Command& self, const std::vector<std::string>& arguments);
 int run_explain(const Command& self, const std::vector<std::string>& arguments);
 int run_list(const Command& self, const std::vector<std::string>& arguments);
+
+/// `kvsim dram run|bench|check`.
+int run_dram(const Command& self, const std::vector<std::string>& arguments);
+int dram_run(const Command& self, const std::vector<std::string>& arguments);
+int dram_bench(const Command& self, const std::vector<std::string>& arguments);
+/// `kvsim dram check`. Returns 1 if the trace breaks a rule.
+int dram_check(const Command& self, const std::vector<std::string>& arguments);
 
 }  // namespace kvsim::sim

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/cli/options.h"
 
+#include <algorithm>
 #include <sstream>
 
 #include <fmt/format.h>
 
+#include "configs/error/diagnostics.h"
 #include "configs/error/error.h"
 #include "sim/cli/output.h"
 
@@ -25,8 +27,13 @@ bool Options::parse(const std::vector<std::string>& arguments) {
   po::options_description all;
   all.add(options_).add(hidden_);
   try {
-    po::store(po::command_line_parser(arguments).options(all).positional(positional_).run(), values_);
+    // A shortened option would change its meaning when a later version has another that begins alike.
+    const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
+    po::store(po::command_line_parser(arguments).options(all).positional(positional_).style(style).run(),
+              values_);
     po::notify(values_);
+  } catch (const po::unknown_option& error) {
+    fail_unknown(error.get_option_name());
   } catch (const po::error& error) {
     throw UserError(fmt::format("{}; see 'kvsim {} --help'", error.what(), command_.name));
   }
@@ -42,6 +49,30 @@ bool Options::parse(const std::vector<std::string>& arguments) {
   }
   write_stdout(text.str());
   return false;
+}
+
+void Options::fail_unknown(const std::string& option) const {
+  std::vector<std::string> known;
+  for (const auto& each : options_.options()) {
+    known.push_back(each->long_name());
+  }
+  const std::string name = option.substr(std::min(option.find_first_not_of('-'), option.size()));
+  auto meant = did_you_mean(name, known);
+  for (const std::string& each : known) {
+    if (!name.empty() && each.starts_with(name)) {
+      meant = each;
+    }
+  }
+  throw UserError(fmt::format("unknown option '{}'{}; see 'kvsim {} --help'", option,
+                              meant ? fmt::format(", did you mean '--{}'?", *meant) : "", command_.name));
+}
+
+std::string Options::text(const char* name) const {
+  std::string value = values_[name].as<std::string>();
+  if (value.empty()) {
+    throw UserError(fmt::format("--{}: is empty; see 'kvsim {} --help'", name, command_.name));
+  }
+  return value;
 }
 
 std::vector<std::string> Options::list(const char* name) const {

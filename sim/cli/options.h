@@ -25,11 +25,14 @@ class Options {
   [[nodiscard]] bool parse(const std::vector<std::string>& arguments);
 
   [[nodiscard]] bool has(const char* name) const { return values_.count(name) != 0; }
-  [[nodiscard]] std::string text(const char* name) const { return values_[name].as<std::string>(); }
+  /// Throws UserError if it is empty.
+  [[nodiscard]] std::string text(const char* name) const;
   /// Empty if the option was not given.
   [[nodiscard]] std::vector<std::string> list(const char* name) const;
 
  private:
+  [[noreturn]] void fail_unknown(const std::string& option) const;
+
   const Command& command_;
   boost::program_options::options_description options_{"Options"};
   boost::program_options::options_description hidden_;

@@ -19,6 +19,24 @@ constexpr std::chrono::milliseconds kBetween{100};
 constexpr int kWidth = 40;
 
 std::atomic<bool> interrupted{false};
+volatile std::sig_atomic_t last_signal = 0;
+
+void interrupt(int signal) {
+  last_signal = signal;
+  interrupted.store(true);
+}
+
+/// nohup has SIGHUP ignored before the process begins, and then it stays so.
+bool install(int signal) {
+  struct sigaction before {};
+  if (signal == SIGHUP && sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) {
+    return true;
+  }
+  struct sigaction action {};
+  action.sa_handler = interrupt;
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+  return sigaction(signal, &action, nullptr) == 0;
+}
 
 }  // namespace
 
@@ -54,13 +72,17 @@ void ProgressBar::show(double done) {
                            100 * done));
 }
 
+void ignore_write_signals() {
+  check(std::signal(SIGPIPE, SIG_IGN) != SIG_ERR && std::signal(SIGXFSZ, SIG_IGN) != SIG_ERR,
+        "a signal can be ignored");
+}
+
+int interrupt_signal() {
+  return last_signal;
+}
+
 const std::atomic<bool>& interrupt_flag() {
-  static const bool installed = [] {
-    struct sigaction action {};
-    action.sa_handler = [](int) { interrupted.store(true); };
-    action.sa_flags = SA_RESETHAND;
-    return sigaction(SIGINT, &action, nullptr) == 0;
-  }();
+  static const bool installed = install(SIGINT) && install(SIGTERM) && install(SIGHUP);
   check(installed, "a signal handler can be installed");
   return interrupted;
 }

@@ -29,7 +29,13 @@ class ProgressBar {
   std::chrono::steady_clock::time_point last_;
 };
 
-/// Set when the user presses Ctrl-C; from the second time on the process ends at once.
+/// From now on a write that fails returns its error where a signal would end the process: a pipe that is
+/// closed, a file that reaches the user's limit.
+void ignore_write_signals();
+
+/// Set when the process is asked to end (Ctrl-C, SIGTERM, SIGHUP); asked again it ends at once.
 [[nodiscard]] const std::atomic<bool>& interrupt_flag();
+/// The signal that set it; 0 if none has.
+[[nodiscard]] int interrupt_signal();
 
 }  // namespace kvsim::sim

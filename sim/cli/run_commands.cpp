@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // `kvsim run` and `kvsim replay`.
+#include <atomic>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "configs/error/error.h"
+#include "configs/spec/explain.h"
 #include "configs/spec/resolve.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
@@ -46,16 +51,69 @@ std::string only_argument(const Options& options, const char* what) {
   if (arguments.size() != 1) {
     throw UserError(fmt::format("give one {} ({} given); see --help", what, arguments.size()));
   }
+  if (arguments[0].empty()) {
+    throw UserError(fmt::format("the name of the {} is empty; see --help", what));
+  }
   return arguments[0];
 }
 
 /// Overrides of the configuration that the options ask for.
 config::Overrides overrides_of(const Options& options) {
-  config::Overrides overrides = options.list("set");
+  config::Overrides overrides;
+  for (const std::string& change : options.list("set")) {
+    overrides.emplace_back(change);
+  }
   if (options.has("fidelity")) {
-    overrides.push_back("run.fidelity=" + options.text("fidelity"));
+    const std::string fidelity = options.text("fidelity");
+    overrides.emplace_back("run.fidelity=" + fidelity, "--fidelity " + fidelity);
   }
   return overrides;
+}
+
+/// A replay takes accesses as they were recorded: what shaped them cannot be changed any more.
+void refuse_recorded(const std::string& change) {
+  const std::string key = change.substr(0, change.find('='));
+  const std::string top = key.substr(0, key.find('.'));
+  const bool malformed = key.empty() || key.size() == change.size();  // told when it is applied
+  if (malformed || top == "device" || top == "run" || key == "engine.barrier") {
+    return;
+  }
+  static_cast<void>(config::explain(key));  // a misspelt key has its own message
+  throw UserError(fmt::format("{} is fixed by the recording; record again with it", key));
+}
+
+config::Overrides replay_overrides(const Options& options) {
+  config::Overrides overrides;
+  if (options.has("device")) {
+    const std::string device = options.text("device");
+    overrides.emplace_back("device=" + device, "--device " + device);
+  }
+  for (const std::string& change : options.list("set")) {
+    refuse_recorded(change);
+    if (options.has("device") && change.starts_with("device=")) {
+      throw UserError("--set device: --device names the device already; give one of them");
+    }
+  }
+  for (config::Override& change : overrides_of(options)) {
+    overrides.push_back(std::move(change));
+  }
+  return overrides;
+}
+
+/// Refuses what would destroy an input or is no file.
+void check_record(const std::string& record, const std::vector<config::InputFile>& inputs) {
+  if (record == "-") {
+    throw UserError(
+        "--record: the access stream goes into a file, not to standard output; give a name ('./-' for a file "
+        "called '-')");
+  }
+  for (const config::InputFile& input : inputs) {
+    std::error_code error;  // catalogue entries are no files
+    if (std::filesystem::equivalent(record, input.path, error)) {
+      throw UserError(
+          fmt::format("--record {}: is {}, an input of this run; give another name", record, input.path));
+    }
+  }
 }
 
 void add_common(Options& options) {
@@ -69,9 +127,11 @@ void add_common(Options& options) {
 /// Simulates `source` and prints the report; with `record` the access stream goes into that file as well.
 int simulate(config::Scenario scenario, trace::AccessSource& source, Writer writer,
              const std::optional<std::string>& record) {
+  const std::atomic<bool>& stop = interrupt_flag();
   std::optional<trace::TraceWriter> trace_writer;
   std::optional<trace::Tee> tee;
   if (record) {
+    check_record(*record, scenario.inputs);
     trace_writer.emplace(*record, trace::TraceHeader{.kvsim_version = kVersion,
                                                      .configuration = config::to_json(scenario.spec).dump(),
                                                      .seed = scenario.spec.run.seed,
@@ -82,11 +142,13 @@ int simulate(config::Scenario scenario, trace::AccessSource& source, Writer writ
       .spec = std::move(scenario.spec), .inputs = std::move(scenario.inputs), .record = {}, .summary = {}};
   {
     ProgressBar bar;
-    report.record =
-        run_stream(report.spec, tee ? static_cast<trace::AccessSource&>(*tee) : source,
-                   {.progress = [&bar](double done) { bar.show(done); }, .stop = &interrupt_flag()});
+    report.record = run_stream(report.spec, tee ? static_cast<trace::AccessSource&>(*tee) : source,
+                               {.progress = [&bar](double done) { bar.show(done); }, .stop = &stop});
   }
   report.summary = summarise(report.spec, report.record);
+  if (stop.load()) {
+    throw Interrupted();
+  }
   if (trace_writer) {
     trace_writer->finish();
   }
@@ -121,14 +183,8 @@ int run_replay(const Command& self, const std::vector<std::string>& arguments) {
   const Writer writer = writer_of(options.text("format"));
   const std::string path = only_argument(options, "trace file");
   trace::TraceReader reader(path);
-  config::Overrides overrides;
-  if (options.has("device")) {
-    overrides.push_back("device=" + options.text("device"));
-  }
-  for (std::string& change : overrides_of(options)) {
-    overrides.push_back(std::move(change));
-  }
-  config::Scenario scenario = config::restore_scenario(reader.header().configuration, overrides, path);
+  config::Scenario scenario =
+      config::restore_scenario(reader.header().configuration, replay_overrides(options), path);
   scenario.inputs = reader.header().inputs;
   return simulate(std::move(scenario), reader, writer, std::nullopt);
 }

@@ -122,6 +122,7 @@ Speed speed_of(const config::RunSpec& spec, const RunRecord& record) {
   }
   speed.simulated_share = time > 0 ? std::min(1.0, simulated / time) : 1;
   speed.relative_ci = time > 0 ? half_width / time : 0;
+  speed.target_reached = speed.relative_ci <= spec.run.relative_error;
   speed.decode = speeds_of(record);
   if (decode.empty()) {
     return speed;
@@ -145,6 +146,14 @@ Speed speed_of(const config::RunSpec& spec, const RunRecord& record) {
   speed.roofline_tokens_per_second = peak_bandwidth(spec.device).count() / (bytes.as_double() / tokens);
   speed.mean_tokens_per_second = tokens / elapsed;
   return speed;
+}
+
+std::vector<std::string> notes_of(const config::RunSpec& spec) {
+  const std::int64_t tokens = trace::context_tokens(spec.workload);
+  if (tokens <= spec.model.context) {
+    return {};
+  }
+  return {fmt::format("runs {} tokens, past the model's context of {}", tokens, spec.model.context)};
 }
 
 }  // namespace
@@ -182,14 +191,16 @@ Summary summarise(const config::RunSpec& spec, const RunRecord& record) {
     summary.verdict = {.fits = false,
                        .limit = record.broken->limit,
                        .token = record.broken->token,
-                       .message = record.broken->message};
+                       .message = record.broken->message,
+                       .notes = notes_of(spec)};
     return summary;
   }
   summary.verdict = {
       .fits = true,
       .limit = "",
       .token = std::nullopt,
-      .message = fmt::format("{} of {} in use at most", human(record.peak), human(record.available))};
+      .message = fmt::format("{} of {} in use at most", human(record.peak), human(record.available)),
+      .notes = notes_of(spec)};
   summary.speed = speed_of(spec, record);
   return summary;
 }

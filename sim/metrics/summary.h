@@ -18,6 +18,7 @@ struct Verdict {
   std::string limit;                  ///< empty if it fits
   std::optional<std::int64_t> token;  ///< generated when the limit broke; none if it fits or broke at load
   std::string message;
+  std::vector<std::string> notes;  ///< what to know besides
 };
 
 struct DepthSpeed {
@@ -49,7 +50,8 @@ struct Speed {
   double roofline_tokens_per_second = 0;               ///< peak bandwidth / bytes_per_token
   double mean_tokens_per_second = 0;
   double simulated_share = 0;
-  double relative_ci = 0;  ///< half-width of the 95 % interval of the whole run's time, over that time
+  double relative_ci = 0;       ///< half-width of the 95 % interval of the whole run's time, over that time
+  bool target_reached = false;  ///< relative_ci is within run.relative_error
 };
 
 struct Summary {

@@ -36,6 +36,26 @@ ordered_json throughput(const Speed& speed) {
           {"prefill_tokens_per_s", speed.prefill_tokens_per_second}};
 }
 
+bool decoded(const Summary& summary) {
+  return summary.speed && summary.speed->inter_token;
+}
+
+/// Over decode steps, and so nothing where none ran.
+ordered_json dram(const Summary& summary) {
+  ordered_json json = {{"peak_gbs", summary.peak.count() / 1e9}};
+  for (const char* key : {"read_gbs", "write_gbs", "row_hit", "row_miss", "row_conflict"}) {
+    json[key] = nullptr;
+  }
+  if (decoded(summary)) {
+    json.update({{"read_gbs", summary.speed->read.count() / 1e9},
+                 {"write_gbs", summary.speed->written.count() / 1e9},
+                 {"row_hit", summary.speed->row_hit},
+                 {"row_miss", summary.speed->row_miss},
+                 {"row_conflict", summary.speed->row_conflict}});
+  }
+  return json;
+}
+
 ordered_json breakdown(const Speed& speed) {
   ordered_json parts = ordered_json::array();
   for (const BreakdownPart& part : speed.breakdown) {
@@ -58,11 +78,19 @@ std::string backing_name(trace::Backing backing) {
 
 ordered_json memory(const Report& report) {
   ordered_json items = ordered_json::array();
-  for (const model::LedgerItem& item : report.record.items) {
+  const auto add = [&items](const model::LedgerItem& item, bool breaks) {
     items.push_back({{"name", item.name},
                      {"kind", std::string(to_string(item.kind))},
                      {"backing", backing_name(item.backing)},
-                     {"bytes", item.bytes.count()}});
+                     {"bytes", item.bytes.count()},
+                     {"breaks_limit", breaks}});
+  };
+  for (const model::LedgerItem& item : report.record.items) {
+    add(item, false);
+  }
+  const std::vector<model::LedgerItem>& refused = report.record.refused;
+  for (const model::LedgerItem& item : refused) {
+    add(item, &item == &refused.front());
   }
   return {{"items", std::move(items)},
           {"total_bytes", report.record.total.count()},
@@ -83,6 +111,20 @@ std::string fidelity_name(config::Fidelity fidelity) {
       return "auto";
   }
   return "";
+}
+
+ordered_json fidelity(const Report& report) {
+  ordered_json json = {{"mode", fidelity_name(report.spec.run.fidelity)},
+                       {"simulated_share", nullptr},
+                       {"relative_ci", nullptr},
+                       {"relative_error", report.spec.run.relative_error},
+                       {"target_reached", nullptr}};
+  if (report.summary.speed) {
+    json["simulated_share"] = report.summary.speed->simulated_share;
+    json["relative_ci"] = report.summary.speed->relative_ci;
+    json["target_reached"] = report.summary.speed->target_reached;
+  }
+  return json;
 }
 
 ordered_json provenance(const Report& report) {
@@ -106,26 +148,19 @@ std::string json_report(const Report& report) {
       {"fits", s.verdict.fits},
       {"limit", s.verdict.limit.empty() ? ordered_json(nullptr) : ordered_json(s.verdict.limit)},
       {"token", or_null(s.verdict.token)},
-      {"message", s.verdict.message}};
+      {"message", s.verdict.message},
+      {"notes", s.verdict.notes}};
   json["latency"] = s.speed ? latency(*s.speed) : ordered_json(nullptr);
   json["throughput"] = s.speed ? throughput(*s.speed) : ordered_json(nullptr);
   json["breakdown"] = s.speed ? breakdown(*s.speed) : ordered_json::array();
-  json["dram"] = {{"peak_gbs", s.peak.count() / 1e9}};
+  json["dram"] = dram(s);
   json["roofline"] = nullptr;
-  if (s.speed) {
-    json["dram"].update({{"read_gbs", s.speed->read.count() / 1e9},
-                         {"write_gbs", s.speed->written.count() / 1e9},
-                         {"row_hit", s.speed->row_hit},
-                         {"row_miss", s.speed->row_miss},
-                         {"row_conflict", s.speed->row_conflict}});
+  if (decoded(s)) {
     json["roofline"] = {{"bytes_per_token", s.speed->bytes_per_token.count()},
                         {"tokens_per_s", s.speed->roofline_tokens_per_second}};
   }
   json["memory"] = memory(report);
-  json["fidelity"] = {
-      {"mode", fidelity_name(report.spec.run.fidelity)},
-      {"simulated_share", s.speed ? ordered_json(s.speed->simulated_share) : ordered_json(nullptr)},
-      {"relative_ci", s.speed ? ordered_json(s.speed->relative_ci) : ordered_json(nullptr)}};
+  json["fidelity"] = fidelity(report);
   json["provenance"] = provenance(report);
   return json.dump(2) + "\n";
 }

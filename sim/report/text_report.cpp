@@ -15,7 +15,11 @@ using Out = std::back_insert_iterator<std::string>;
 
 void verdict(Out out, const Report& report) {
   const Verdict& v = report.summary.verdict;
-  fmt::format_to(out, "{}: {}\n\n", v.fits ? "FITS" : "DOES NOT FIT", v.message);
+  fmt::format_to(out, "{}: {}\n", v.fits ? "FITS" : "DOES NOT FIT", v.message);
+  for (const std::string& note : v.notes) {
+    fmt::format_to(out, "Note: {}\n", note);
+  }
+  fmt::format_to(out, "\n");
   fmt::format_to(out, "{} {}, KV {}, on {}\n", report.spec.model.name, report.spec.engine.weights.name,
                  report.spec.engine.kv.name, report.spec.device.name);
   fmt::format_to(out, "{} prompt tokens, {} generated, {} threads\n\n", report.spec.workload.prompt,
@@ -57,6 +61,12 @@ void dram(Out out, const Summary& summary) {
                  percent(speed.row_miss), percent(speed.row_conflict));
 }
 
+void item(Out out, const model::LedgerItem& item, const char* remark) {
+  const bool mapped = item.backing == trace::Backing::file_mapped;
+  fmt::format_to(out, "  {:<32} {:>12}{}{}\n", item.name, human(item.bytes), mapped ? "   (file-mapped)" : "",
+                 remark);
+}
+
 void memory(Out out, const Report& report) {
   const config::OsSpec& os = report.spec.device.os;
   fmt::format_to(out, "Memory budget\n");
@@ -64,13 +74,16 @@ void memory(Out out, const Report& report) {
   fmt::format_to(out, "  {:<32} {:>12}\n", "- firmware", human(os.firmware));
   fmt::format_to(out, "  {:<32} {:>12}\n", "- operating system", human(os.reserve));
   fmt::format_to(out, "  {:<32} {:>12}\n", "= left for the model", human(report.record.available));
-  for (const model::LedgerItem& item : report.record.items) {
-    const bool mapped = item.backing == trace::Backing::file_mapped;
-    fmt::format_to(out, "  {:<32} {:>12}{}\n", item.name, human(item.bytes),
-                   mapped ? "   (file-mapped)" : "");
+  for (const model::LedgerItem& one : report.record.items) {
+    item(out, one, "");
   }
-  fmt::format_to(out, "  {:<32} {:>12}   (peak {})\n", "in use", human(report.record.total),
-                 human(report.record.peak));
+  const std::vector<model::LedgerItem>& refused = report.record.refused;
+  for (const model::LedgerItem& one : refused) {
+    item(out, one, &one == &refused.front() ? "   <- breaks the limit" : "");
+  }
+  const bool broken = report.record.broken.has_value();
+  fmt::format_to(out, "  {:<32} {:>12}   ({} {})\n", broken ? "needed" : "in use", human(report.record.total),
+                 broken ? "held at most:" : "peak", human(report.record.peak));
   fmt::format_to(
       out, "Largest context        {} tokens{}\n\n", report.summary.max_context_tokens,
       report.summary.max_context_tokens == report.spec.model.context ? " (the model's own limit)" : "");
@@ -89,8 +102,11 @@ void fidelity(Out out, const Report& report) {
       fmt::format_to(
           out,
           "Fidelity               auto: {} of the time simulated, the rest reused from like operators and "
-          "interpolated over depth; +-{} at 95 % confidence\n",
-          percent(speed.simulated_share), percent(speed.relative_ci));
+          "interpolated over depth; +-{} at 95 % confidence{}\n",
+          percent(speed.simulated_share), percent(speed.relative_ci),
+          speed.target_reached
+              ? ""
+              : fmt::format(" (target of {:.4g} % not reached)", 100 * report.spec.run.relative_error));
       break;
   }
 }

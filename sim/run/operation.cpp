@@ -86,8 +86,9 @@ bool OperationReader::refill() {
   return source_.next(batch_);
 }
 
-void OperationReader::drain() {
-  while (refill()) {
+void OperationReader::drain(const std::function<void(const trace::Record&)>& show) {
+  while (at_ < batch_.size() || refill()) {
+    show(batch_[at_++]);
   }
 }
 

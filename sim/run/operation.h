@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <variant>
 #include <vector>
 
@@ -36,8 +37,8 @@ class OperationReader {
   /// The next item, or null after the last; valid until the next call. Marks are those that begin or end a
   /// step. Throws UserError if the stream does not fit the device or is not in order.
   [[nodiscard]] const Item* next();
-  /// Reads the rest of the stream and drops it.
-  void drain();
+  /// Reads the rest of the stream and only shows it.
+  void drain(const std::function<void(const trace::Record&)>& show);
 
  private:
   [[nodiscard]] bool refill();

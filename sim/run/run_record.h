@@ -31,9 +31,11 @@ struct BrokenLimit {
 
 struct RunRecord {
   std::optional<BrokenLimit> broken;
-  std::vector<model::LedgerItem> items;
-  Bytes total;
-  Bytes peak;
+  std::vector<model::LedgerItem> items;  ///< held at the end, or when a limit broke
+  /// The one that broke a limit, and what loading asks for after it.
+  std::vector<model::LedgerItem> refused;
+  Bytes total;  ///< of both
+  Bytes peak;   ///< held at most
   Bytes available;
   std::vector<StepResult> steps;
 };

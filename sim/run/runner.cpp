@@ -15,6 +15,7 @@
 #include "configs/error/error.h"
 #include "models/os_memory/memory_ledger.h"
 #include "sim/metrics/human.h"
+#include "sim/run/budget.h"
 #include "sim/run/operation.h"
 #include "sim/run/sampler.h"
 #include "sim/soc/soc.h"
@@ -33,6 +34,8 @@ constexpr Picoseconds kWindowTime{1'500'000'000};
 /// Decode steps at which operators that grow with the context are measured; between them they are
 /// interpolated.
 constexpr std::int64_t kKnots = 5;
+/// Simulated time between two looks at the stop flag: some 50,000 bursts at 34 GB/s.
+constexpr Picoseconds kWatch{100'000'000};
 
 std::set<std::int64_t> knots_of(std::int64_t steps) {
   std::set<std::int64_t> knots;
@@ -68,6 +71,8 @@ class Runner : public sc_core::sc_module {
         knots_(knots_of(spec.workload.generate)) {
     SC_HAS_PROCESS(Runner);
     SC_THREAD(main);
+    main_ = sc_core::sc_get_last_created_process_handle();
+    SC_METHOD(watch);
   }
 
   /// After the simulation: what came of it, or what it threw.
@@ -77,7 +82,7 @@ class Runner : public sc_core::sc_module {
     }
     fill_in();
     record_.items = ledger_.items();
-    record_.total = ledger_.total();
+    record_.total = total_of(record_.refused, ledger_.total());
     record_.peak = ledger_.peak();
     record_.available = ledger_.available();
     return std::move(record_);
@@ -86,24 +91,54 @@ class Runner : public sc_core::sc_module {
  private:
   /// Exceptions must not pass through SystemC's kernel.
   void main() {
+    begun_ = true;
     try {
       play();
     } catch (...) {
       failure_ = std::current_exception();
     }
+    done_ = true;
+  }
+
+  /// One operator can take seconds to simulate: the user who asks to stop does not wait for its end.
+  void watch() {
+    if (begun_ && !done_ && stop_asked()) {
+      main_.throw_it(Interrupted());
+      sc_core::sc_pause();
+    } else if (!done_) {
+      next_trigger(model::to_sc_time(kWatch));
+    }
+  }
+
+  [[nodiscard]] bool stop_asked() const { return hooks_.stop != nullptr && hooks_.stop->load(); }
+  void check_stop() const {
+    if (stop_asked()) {
+      throw Interrupted();
+    }
   }
 
   void play() {
     while (const OperationReader::Item* item = reader_.next()) {
-      if (hooks_.stop != nullptr && hooks_.stop->load()) {
-        throw Interrupted();
-      }
+      check_stop();
       std::visit([this](const auto& it) { handle(it); }, *item);
       if (record_.broken) {
-        reader_.drain();
+        read_rest();
         return;
       }
     }
+  }
+
+  /// After a limit broke: takes down what loading asks for besides, and lets recordings have the whole
+  /// stream.
+  void read_rest() {
+    bool loads = !record_.refused.empty();
+    reader_.drain([&](const trace::Record& record) {
+      check_stop();
+      loads = loads && !std::holds_alternative<Mark>(record);
+      if (const auto* alloc = std::get_if<trace::Alloc>(&record); alloc != nullptr && loads) {
+        record_.refused.push_back(item_of(*alloc, spec_.device.os.page));
+      }
+    });
   }
 
   void handle(const trace::Alloc& alloc) {
@@ -117,6 +152,7 @@ class Runner : public sc_core::sc_module {
               alloc.backing == trace::Backing::file_mapped ? "all memory in use" : "anonymous memory",
               human(broken->needed), human(broken->available)),
           .token = generated()};
+      record_.refused.push_back(item_of(alloc, spec_.device.os.page));
     }
   }
 
@@ -161,7 +197,7 @@ class Runner : public sc_core::sc_module {
       }
     }
     if (spec_.run.fidelity != Fidelity::automatic) {
-      const Measurement m = measure(operation);
+      const Measurement m = measure(operation, model::bytes_read_once(operation.threads));
       step.total += m;
       step.simulated += m.picoseconds();
       return;
@@ -169,6 +205,8 @@ class Runner : public sc_core::sc_module {
     const OperatorKind kind = kind_of(operation);
     if (sampler_.wants(kind, is_knot(step.mark))) {
       sample(operation, kind, step);
+    } else {
+      soc_.cpu().skip(bytes_of(operation));
     }
     sampler_.saw(kind);
     count_pending(kind);
@@ -215,14 +253,14 @@ class Runner : public sc_core::sc_module {
                                            StepResult& step) {
     const Bytes bytes = bytes_of(operation);
     if (size == bytes) {
-      const Measurement whole = measure(operation);
+      const Measurement whole = measure(operation, model::bytes_read_once(operation.threads));
       step.simulated += whole.picoseconds();
       return whole;
     }
     // Windows of one kind begin at ever other places: multiples of the golden ratio fill the range evenly.
     const double at = std::fmod(0.6180339887498949 * static_cast<double>(sampler_.count(kind)), 1.0);
     const Operation window = window_of(operation, ratio(size, bytes), at);
-    const Measurement part = measure(window);
+    const Measurement part = measure(window, model::bytes_read_once(operation.threads));
     step.simulated += part.picoseconds();
     return (part + barrier() * -1.0) * ratio(bytes, bytes_of(window)) + barrier();
   }
@@ -233,9 +271,9 @@ class Runner : public sc_core::sc_module {
     return {account, {}};
   }
 
-  [[nodiscard]] Measurement measure(const Operation& operation) {
+  [[nodiscard]] Measurement measure(const Operation& operation, Bytes read_once) {
     const model::MemoryCounters before = soc_.memory().counters();
-    model::TimeAccount account = soc_.cpu().run(operation.threads);
+    model::TimeAccount account = soc_.cpu().run(operation.threads, read_once);
     account.add(model::Owner::barrier, spec_.engine.barrier);
     return {account, soc_.memory().counters() - before};
   }
@@ -274,6 +312,9 @@ class Runner : public sc_core::sc_module {
   std::int64_t decoded_ = 0;
   std::vector<std::vector<Pending>> pending_;  ///< by step
   RunRecord record_;
+  sc_core::sc_process_handle main_;
+  bool begun_ = false;
+  bool done_ = false;
   std::exception_ptr failure_;
 };
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line as a user meets it: exit codes, where output goes, and what is said about mistakes.
+#include <cstdlib>
 #include <filesystem>
+#include <sstream>
 #include <string>
+#include <sys/wait.h>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -38,8 +41,11 @@ TEST(Cli, VersionAndHelpGoToStdout) {
   }
 }
 
-TEST(Cli, WithoutACommandItShowsTheHelpAndFails) {
-  EXPECT_EQ(kvsim({}).exit_code, 2);
+TEST(Cli, WithoutACommandItTellsTheUsageAndFails) {
+  const Outcome outcome = kvsim({});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.err, HasSubstr("usage: kvsim COMMAND"));
 }
 
 TEST(Cli, MistypedCommandIsGuessed) {
@@ -120,7 +126,7 @@ TEST(Cli, ReplayRepeatsARunToThePicosecond) {
     const Outcome run =
         kvsim({"run", scenario, "--format", "csv", "--fidelity", fidelity, "--record", trace});
     ASSERT_EQ(run.exit_code, 0) << run.err;
-    EXPECT_THAT(run.out, HasSubstr("time_ps"));
+    EXPECT_THAT(run.out, ::testing::StartsWith("token,depth,time_ps,ci95_half_width_ps,dram_read_bytes,"));
     const Outcome replay = kvsim({"replay", trace, "--format", "csv"});
     EXPECT_EQ(replay.exit_code, 0) << replay.err;
     EXPECT_EQ(replay.out, run.out) << fidelity;
@@ -139,6 +145,90 @@ TEST(Cli, ReplayTakesAnotherDevice) {
   EXPECT_EQ(kvsim({"replay", trace, "--device", "rk3589"}).exit_code, 2);
 }
 
+TEST(Cli, ReplayRefusesToChangeWhatTheRecordingFixes) {
+  const TemporaryFolder folder;
+  const std::string trace = folder.path("small.kvt");
+  ASSERT_EQ(kvsim({"run", folder.file("small.yaml", kSmall), "--record", trace}).exit_code, 0);
+  const auto replay = [&trace](std::vector<std::string> more) {
+    more.insert(more.begin(), {"replay", trace, "--format", "csv"});
+    return kvsim(more);
+  };
+  for (const char* key : {"workload.prompt", "engine.kv_tile", "model.layers", "memory.weights", "name"}) {
+    const Outcome outcome = replay({"--set", std::string(key) + "=1"});
+    EXPECT_EQ(outcome.exit_code, 2) << key;
+    EXPECT_THAT(outcome.err,
+                HasSubstr(std::string(key) + " is fixed by the recording; record again with it"));
+    EXPECT_EQ(outcome.out, "");
+  }
+  EXPECT_THAT(replay({"--set", "engine.barier=1 us"}).err, HasSubstr("did you mean 'engine.barrier'?"));
+  const Outcome twice = replay({"--device", "rk3588_lpddr5", "--set", "device=rk3588"});
+  EXPECT_EQ(twice.exit_code, 2);
+  EXPECT_THAT(twice.err, HasSubstr("--device names the device already"));
+  const std::string plain = replay({}).out;
+  for (const char* change : {"engine.barrier=9 us", "device.clusters.0.core.clock=1 GHz"}) {
+    const Outcome outcome = replay({"--set", change});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_NE(outcome.out, plain) << change << " acts";
+  }
+}
+
+TEST(Cli, MoreTokensThanTheModelsContextAreNoted) {
+  const TemporaryFolder folder;
+  const std::string scenario = folder.file("small.yaml", kSmall);
+  const std::string note = "runs 7 tokens, past the model's context of 6";
+  const Outcome text = kvsim({"run", scenario, "--set", "model.context=6"});
+  EXPECT_THAT(text.out, ::testing::StartsWith("FITS"));
+  EXPECT_THAT(text.out, HasSubstr("Note: " + note));
+  EXPECT_THAT(kvsim({"run", scenario, "--set", "model.context=6", "--format", "json"}).out,
+              HasSubstr("\"notes\": [\n      \"" + note));
+  EXPECT_THAT(kvsim({"run", scenario, "--set", "model.context=7", "--format", "json"}).out,
+              HasSubstr("\"notes\": []"));
+}
+
+TEST(Cli, AnIntervalWiderThanAskedForIsTold) {
+  const TemporaryFolder folder;
+  const std::string scenario = folder.file("small.yaml", kSmall);
+  EXPECT_THAT(kvsim({"run", scenario, "--set", "run.relative_error=0.0001"}).out,
+              HasSubstr("(target of 0.01 % not reached)"));
+  EXPECT_THAT(kvsim({"run", scenario, "--set", "run.relative_error=0.5"}).out, Not(HasSubstr("target of")));
+}
+
+TEST(Cli, CsvCountsWholeLinesOfDram) {
+  const TemporaryFolder folder;
+  const Outcome outcome = kvsim({"run", folder.file("small.yaml", kSmall), "--format", "csv"});
+  std::istringstream lines(outcome.out);
+  std::string line;
+  std::getline(lines, line);
+  int rows = 0;
+  for (; std::getline(lines, line); ++rows) {
+    const std::size_t written = line.rfind(',');
+    const std::size_t read = line.rfind(',', written - 1);
+    EXPECT_EQ(std::stoll(line.substr(written + 1)) % 64, 0) << line;
+    EXPECT_EQ(std::stoll(line.substr(read + 1)) % 64, 0) << line;
+  }
+  EXPECT_EQ(rows, 3);
+}
+
+TEST(Cli, WithoutDecodedTokensThereIsNothingToSayOfThem) {
+  const TemporaryFolder folder;
+  const Outcome outcome =
+      kvsim({"run", folder.file("small.yaml", kSmall), "--set", "workload.generate=0", "--format", "json"});
+  for (const char* key : {"read_gbs", "write_gbs", "row_hit", "row_miss", "row_conflict", "roofline"}) {
+    EXPECT_THAT(outcome.out, HasSubstr("\"" + std::string(key) + "\": null"));
+  }
+}
+
+TEST(Cli, OutOfMemoryItemisesTheWholeBudget) {
+  const TemporaryFolder folder;
+  const Outcome text = kvsim(
+      {"run", folder.file("small.yaml", kSmall), "--set", "device.os={firmware: 0 B, reserve: 8191 MiB}"});
+  EXPECT_THAT(text.out, ::testing::StartsWith("DOES NOT FIT: out of memory at load")) << text.err;
+  EXPECT_THAT(text.out, ::testing::ContainsRegex("  compute buffer .*   <- breaks the limit\n"));
+  for (const char* item : {"weights  ", "KV cache  ", "output buffer  ", "runtime heap  ", "needed  "}) {
+    EXPECT_THAT(text.out, HasSubstr("\n  " + std::string(item)));
+  }
+}
+
 TEST(Cli, OutOfMemoryAtLoadIsAResult) {
   const Outcome outcome = kvsim({"run", "scenarios/rk3588_4gb_llama8b.yaml"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -147,6 +237,10 @@ TEST(Cli, OutOfMemoryAtLoadIsAResult) {
   const Outcome json = kvsim({"run", "scenarios/rk3588_4gb_llama8b.yaml", "--format", "json"});
   EXPECT_THAT(json.out, HasSubstr("\"fits\": false"));
   EXPECT_THAT(json.out, HasSubstr("\"limit\": \"memory\""));
+  EXPECT_THAT(json.out, HasSubstr("\"breaks_limit\": true"));
+  EXPECT_THAT(json.out, HasSubstr("\"name\": \"runtime heap\""));
+  EXPECT_THAT(json.out, HasSubstr("\"peak_bytes\": 0"));
+  EXPECT_THAT(json.out, HasSubstr("\"row_hit\": null"));
 }
 
 TEST(Cli, MappedWeightsLargerThanMemoryRunOnlyByPaging) {
@@ -190,14 +284,34 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         BadInput{"missing_file", {"run", "no/such.yaml"}, "no/such.yaml"},
         BadInput{"no_file", {"run"}, "scenario file"}, BadInput{"folder", {"run", "scenarios"}, "scenarios"},
-        BadInput{"binary", {"run", KVSIM_BINARY}, "text"},
+        BadInput{"binary", {"run", "/bin/true"}, "text"},
+        BadInput{"empty_name", {"run", ""}, "the name of the scenario file is empty"},
         BadInput{"unknown_option", {"run", "x.yaml", "--fast"}, "--fast"},
+        BadInput{"misspelt_option", {"run", "x.yaml", "--fromat", "json"}, "did you mean '--format'?"},
+        BadInput{"cut_option", {"run", "x.yaml", "--fid", "exact"}, "did you mean '--fidelity'?"},
+        BadInput{"bad_option_value",
+                 {"run", "scenarios/rk3588_llama8b.yaml", "--fidelity", "quick"},
+                 "kvsim: --fidelity quick: "},
+        BadInput{
+            "empty_option", {"run", "scenarios/rk3588_llama8b.yaml", "--record", ""}, "--record: is empty"},
+        BadInput{"record_to_stdout",
+                 {"run", "scenarios/rk3588_llama8b.yaml", "--record", "-"},
+                 "goes into a file, not to standard output"},
+        BadInput{"long_record",
+                 {"run", "scenarios/rk3588_llama8b.yaml", "--record", std::string(300, 'x')},
+                 "the name is too long"},
+        BadInput{"version_and_more", {"--version", "run"}, "--version: stands alone"},
+        BadInput{"schema_and_more", {"explain", "--json-schema", "run"}, "--json-schema: takes no key"},
+        BadInput{"empty_key", {"explain", ""}, "the key is empty"},
+        BadInput{"entry_as_key", {"explain", "rk3588"}, "did you mean 'devices/rk3588'?"},
+        BadInput{"entry_made_wrong", with("device.dram.banks=1"), "(after --set device.dram.banks=1)"},
+        BadInput{"twice_in_a_map", with("run={seed: 1, seed: 2}"), "run.seed: the key is given twice\n"},
         BadInput{"unknown_format", {"run", "scenarios/rk3588_llama8b.yaml", "--format", "xml"}, "xml"},
         BadInput{"unknown_device", with("device=rk3599"), "did you mean"},
         BadInput{"unknown_fidelity", with("run.fidelity=quick"), "exact"},
         BadInput{"unknown_key", with("workload.promt=4"), "did you mean"},
         BadInput{"negative", with("workload.prompt=-5"), "workload.prompt"},
-        BadInput{"overflow", with("workload.prompt=99999999999999999999"), "workload.prompt"},
+        BadInput{"overflow", with("workload.prompt=99999999999999999999"), "allowed is 1 to 16777216"},
         BadInput{"absurd", with("model.layers=9223372036854775807"), "model.layers"},
         BadInput{"octal", with("workload.prompt=010"), "010"},
         BadInput{"no_unit", with("device.llc.size=3"), "unit"},
@@ -238,6 +352,81 @@ TEST(Cli, FullDiskIsToldAndLeavesNothingBehind) {
   const Outcome outcome = kvsim({"run", folder.file("small.yaml", kSmall), "--record", "/dev/full"});
   EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
   EXPECT_EQ(folder.entries(), 1U);
+}
+
+TEST(Cli, RecordingDoesNotReplaceAnInput) {
+  const TemporaryFolder folder;
+  const std::string base = folder.file("base.yaml", kSmall);
+  const std::string scenario = folder.file("small.yaml", "extends: ./base.yaml\n");
+  std::filesystem::create_symlink(base, folder.path("link"));
+  std::filesystem::create_hard_link(scenario, folder.path("hard"));
+  for (const char* target : {"base.yaml", "small.yaml", "link", "hard"}) {
+    const Outcome outcome = kvsim({"run", scenario, "--record", folder.path(target)});
+    EXPECT_EQ(outcome.exit_code, 2) << target;
+    EXPECT_THAT(outcome.err, HasSubstr("an input of this run"));
+  }
+  EXPECT_EQ(read_file(base), kSmall);
+  EXPECT_EQ(folder.entries(), 4U);
+}
+
+/// Runs a script of sh in which $K is the binary, for what signals, limits and pipes do to it.
+Outcome shell(const std::string& script) {
+  const TemporaryFolder folder;
+  const std::string whole = "cd '" KVSIM_SOURCE_DIR "'\nK='" KVSIM_BINARY "'\n" + script;
+  const std::string command = "sh '" + folder.file("script", whole) + "' >'" + folder.path("out") + "' 2>'" +
+                              folder.path("err") + "'";
+  const int status = std::system(command.c_str());
+  return {.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+          .out = read_file(folder.path("out")),
+          .err = read_file(folder.path("err"))};
+}
+
+TEST(Cli, SignalsToEndLeaveNoFileBehind) {
+  struct Signal {
+    const char* name;
+    int exit_code;
+  };
+  for (const Signal signal : {Signal{"INT", 130}, Signal{"TERM", 143}, Signal{"HUP", 129}}) {
+    const TemporaryFolder folder;
+    const std::string trace = folder.path("long.kvt");
+    const Outcome outcome =
+        shell("$K run scenarios/rk3588_llama8b.yaml --fidelity exact --record '" + trace +
+              "' & p=$!\n"
+              "while kill -0 $p && ! ls '" +
+              trace + "'.*; do sleep 0.05; done >&2\nkill -" + signal.name + " $p; wait $p");
+    EXPECT_EQ(outcome.exit_code, signal.exit_code) << signal.name;
+    EXPECT_THAT(outcome.err, HasSubstr("interrupted"));
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(folder.entries(), 0U) << signal.name;
+  }
+}
+
+TEST(Cli, HangUpDoesNotEndWhatNohupStarted) {
+  const TemporaryFolder folder;
+  const std::string scenario = folder.file("small.yaml", kSmall);
+  const Outcome outcome =
+      shell("trap '' HUP\n$K run '" + scenario + "' & p=$!\nsleep 0.1\nkill -HUP $p; wait $p");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+}
+
+TEST(Cli, ALimitOnFileSizesIsAWriteError) {
+  const TemporaryFolder folder;
+  const std::string scenario = folder.file("small.yaml", kSmall);
+  const Outcome outcome = shell("ulimit -f 8\n$K run '" + scenario +
+                                "' --set workload.generate=2000 --record '" + folder.path("t.kvt") + "'");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("File too large"));
+  EXPECT_EQ(folder.entries(), 1U);
+}
+
+TEST(Cli, AClosedPipeIsAWriteError) {
+  const TemporaryFolder folder;
+  const std::string closed = folder.path("closed");
+  const Outcome outcome =
+      shell("{ while [ ! -e '" + closed + "' ]; do sleep 0.02; done\n" +
+            "$K list llms; echo \"code $?\" >&2; } | { exec <&-; touch '" + closed + "'; }");
+  EXPECT_THAT(outcome.err, HasSubstr("cannot write the result to standard output"));
+  EXPECT_THAT(outcome.err, HasSubstr("code 2"));
 }
 
 TEST(Cli, InterruptLeavesNoFileBehind) {

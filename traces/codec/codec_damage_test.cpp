@@ -295,6 +295,23 @@ TEST_F(UnwritableTrace, ALinkIsWrittenThrough) {
   EXPECT_EQ(read_trace(file("real.kvt")), some_records());
 }
 
+TEST_F(UnwritableTrace, ALinkToNothingStaysAsItIs) {
+  std::filesystem::create_symlink(file("none.kvt"), file("link.kvt"));
+  EXPECT_THAT(message_of([&] { TraceWriter writer(file("link.kvt"), test_header()); }),
+              AllOf(HasSubstr("link.kvt"), HasSubstr("leads nowhere")));
+  EXPECT_TRUE(std::filesystem::is_symlink(file("link.kvt")));
+  EXPECT_EQ(files_in_folder(), 1U);
+}
+
+TEST_F(UnwritableTrace, NamesThatAreTooLongAreRefusedAtOnce) {
+  // The second is one that the file system would take, but not with the ending of the temporary file.
+  for (const std::size_t length : {300U, 255U}) {
+    EXPECT_THAT(message_of([&] { TraceWriter writer(file(std::string(length, 'x')), test_header()); }),
+                HasSubstr("a shorter"))
+        << length;
+  }
+}
+
 TEST_F(UnwritableTrace, AFullDiskIsNamedAndNothingIsLeft) {
   // A limit on the file's size stands in for a full disk: write() fails part-way in the same manner.
   std::signal(SIGXFSZ, SIG_IGN);

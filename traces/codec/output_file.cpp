@@ -24,7 +24,17 @@ constexpr int kNameTries = 100;
 fs::path resolve(const fs::path& target) {
   std::error_code error;
   const fs::file_status status = fs::status(target, error);
+  if (error == std::errc::filename_too_long) {
+    throw UserError(
+        fmt::format("cannot write {}: the name is too long. Give a shorter one.", target.string()));
+  }
   if (error || !fs::exists(status)) {
+    if (fs::is_symlink(fs::symlink_status(target, error))) {
+      throw UserError(fmt::format(
+          "cannot write {}: it is a symbolic link that leads nowhere. Remove it, or give the name "
+          "of a file.",
+          target.string()));
+    }
     return target;
   }
   if (!fs::is_regular_file(status)) {
@@ -39,6 +49,8 @@ std::string advice(int error) {
     case ENOENT:
     case ENOTDIR:
       return "Create the folder, or write to another place.";
+    case ENAMETOOLONG:
+      return "Give a shorter name.";
     case ENOSPC:
     case EDQUOT:
     case EFBIG:

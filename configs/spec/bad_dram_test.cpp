@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// DRAM that cannot be is refused, with one message each; what is odd but possible is noted.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "configs/spec/catalogue.h"
+#include "configs/spec/scenario_test_support.h"
+
+namespace kvsim::config {
+namespace {
+
+using testing::HasSubstr;
+
+struct BadDram {
+  std::string change;  ///< of the device rk3588
+  std::string words;
+};
+
+const BadDram kBadTimings[] = {
+    {"tRCD: 50 ns", "timing.tRAS: '42 ns min 3 tCK' is less than tRCD, which is 50 ns"},
+    {"tRPpb: 30 ns", "timing.tRPab: '21 ns min 4 tCK' is less than tRPpb, which is 30 ns"},
+    {"tRRD_L: 5 ns", "timing.tRRD_L: '5 ns' is less than tRRD, which is 10 ns min 4 tCK"},
+    {"tFAW: 5 ns", "timing.tFAW: '5 ns' is less than tRRD, which is 10 ns min 4 tCK"},
+    {"tCCD_L: 7 tCK", "timing.tCCD_L: '7 tCK' is less than tCCD, which is 8 tCK"},
+    {"tCCD_L_WR: 4 tCK", "timing.tCCD_L_WR: '4 tCK' is less than tCCD_L, which is 8 tCK"},
+    {"tCCDMW: 4 tCK", "timing.tCCDMW: '4 tCK' is less than tCCD, which is 8 tCK"},
+    {"tWTR_L: 5 ns", "timing.tWTR_L: '5 ns' is less than tWTR, which is 10 ns min 8 tCK"},
+    {"tRFCpb: 300 ns", "timing.tRFCab: '280 ns' is less than tRFCpb, which is 300 ns"},
+    {"tRFCab: 5000 ns", "timing.tREFI: '3904 ns' is less than tRFCab, which is 5 us"},
+    {"tRFCpb: 0 tCK",
+     "controller.refresh: is per_bank, but lpddr4x_4224_8gb (changed) has no refresh of one bank"},
+    {"tpbR2pbR: 500 ns", "refreshes of 4 us in all do not fit into tREFI, 3904 ns"},
+    {"tXP: -1 ns", "timing.tXP: '-1 ns' is negative"},
+    {"tRC: 60 ns", "timing.tRC: unknown key, did you mean 'tRCD'?"},
+};
+
+const BadDram kBadParts[] = {
+    {"banks: 0", "dram.banks: '0' is out of range; allowed is 1 to 64"},
+    {"banks: 12", "dram.banks: '12' is not a power of two"},
+    {"rows: 0", "dram.rows: '0' is out of range"},
+    {"width_bits: 64",
+     "dram.burst_length: a burst of 16 on 64 data lines is 128 B, which does not divide a line of 64 B"},
+    {"rows: 131072", "mapping.row: has 16 bits, but 131072 rows need 17"},
+    {"banks: 16", "mapping.bank: has 3 bits, but 16 banks need 4"},
+    {"columns: 2048", "mapping.column: has 11 bits, but 4096 bytes of a row need 12"},
+    {"standard: lpddr6",
+     "dram.standard: 'lpddr6' is not one of lpddr3, lpddr4, lpddr4x, lpddr5, lpddr5x, ddr4, ddr5"},
+    {"energy: 3", "dram.energy: expects a map with the keys activate, read_burst"},
+    {"energy: {activate: -1 nJ}", "energy.activate: '-1 nJ' is negative"},
+    {"energy: {activate: 1 W}", "energy.activate: '1 W' has the unknown unit 'W'"},
+    {"energy: {read: 1 nJ}", "energy.read: unknown key"},
+};
+
+const BadDram kBadControllers[] = {
+    {"postponed_refreshes: 9", "postponed_refreshes: '9' is out of range; allowed is 0 to 8"},
+    {"temperature: 126 C", "temperature: '126 C' is out of range; allowed is -40 C to 125 C"},
+    {"temperature: 96 C",
+     "temperature: at 96 C the DRAM is refreshed 4 times as often, and refreshes of 1.12 us in all do not "
+     "fit into "
+     "tREFI, 3904 ns, any more; use refresh: all_bank"},
+    {"page_policy: closing", "page_policy: 'closing' is not one of open, closed, adaptive"},
+    {"page_policy: adaptive", "page_timeout: is 0, but the adaptive policy closes rows after it"},
+    {"queue: pool", "queue: 'pool' is not one of shared, bank"},
+    {"power_down: 2 s", "power_down: '2 s' is out of range"},
+    {"power_down: 1 us, self_refresh: 1 us", "self_refresh: '1 us' is not above power_down, 1 us"},
+    {"ranks: 3", "ranks: '3' is not a power of two"},
+    {"mapping: {bank: [13^11, 14^12, 13^11]}", "bank bit 0 (13^11) and bank bit 2 (13^11) repeat each other"},
+};
+
+class BadDramTest : public ScenarioTest {
+ protected:
+  void expect_refused(const std::string& device, const std::string& words) const {
+    const std::string text = "device: {extends: rk3588, " + device + "}\nmodel: tinyllama_1_1b\n";
+    const std::string error = error_of(text);
+    EXPECT_THAT(error, HasSubstr(words)) << text;
+    EXPECT_EQ(error.find('\n'), std::string::npos) << "one mistake, one line: " << error;
+  }
+};
+
+TEST_F(BadDramTest, TimingsAreRefused) {
+  for (const BadDram& bad : kBadTimings) {
+    expect_refused("dram: {timing: {" + bad.change + "}}", bad.words);
+  }
+}
+
+TEST_F(BadDramTest, PartsAreRefused) {
+  for (const BadDram& bad : kBadParts) {
+    expect_refused("dram: {" + bad.change + "}", bad.words);
+  }
+}
+
+TEST_F(BadDramTest, ControllersAreRefused) {
+  for (const BadDram& bad : kBadControllers) {
+    if (bad.change.find("mapping") == std::string::npos) {
+      expect_refused("controller: {" + bad.change + "}", bad.words);
+    }
+  }
+}
+
+TEST_F(BadDramTest, MapsThatOverlapLeaveAHoleToo) {
+  const std::string error = error_of("device: {extends: rk3588, controller: {" +
+                                     std::end(kBadControllers)[-1].change + "}}\nmodel: tinyllama_1_1b\n");
+  EXPECT_THAT(error, HasSubstr(std::end(kBadControllers)[-1].words));
+  EXPECT_THAT(error, HasSubstr("address bit 15 is in no coordinate; it is missing"));
+}
+
+TEST_F(BadDramTest, LinesThatNoBurstDividesAreRefused) {
+  expect_refused("dram: {burst_length: 64, timing: {tCCD: 32 tCK, tCCD_L: 32 tCK}}",
+                 "a burst of 64 on 16 data lines is 128 B, which does not divide a line of 64 B");
+}
+
+TEST_F(BadDramTest, WhatIsPossibleIsTaken) {
+  for (const char* device :
+       {"controller: {temperature: 96 C, refresh: all_bank}",
+        "controller: {temperature: 125 C, refresh: none}", "controller: {temperature: 95 C}",
+        "controller: {temperature: -40 C, postponed_refreshes: 8}",
+        "controller: {page_policy: adaptive, page_timeout: 200 ns, queue: bank}",
+        "controller: {power_down: 0 ns, self_refresh: 1 us}",
+        "dram: {timing: {tRFCpb: 0 tCK}}, controller: {refresh: "
+        "all_bank}",
+        "dram: {energy: none}"}) {
+    EXPECT_EQ(error_of(std::string("device: {extends: rk3588, ") + device + "}\nmodel: tinyllama_1_1b\n"),
+              "no error")
+        << device;
+  }
+}
+
+TEST_F(BadDramTest, AShortFawIsNotedAndTaken) {
+  const RunSpec run =
+      load("device: {extends: rk3588, dram: {timing: {tFAW: 39 ns}}}\nmodel: tinyllama_1_1b\n");
+  EXPECT_THAT(
+      part_notes(run.device.dram),
+      testing::ElementsAre("lpddr4x_4224_8gb (changed): tFAW, 39 ns, is less than 4 tRRD, 10 ns min 4 tCK "
+                           "each, and never binds"));
+  for (const std::string& id : catalogue_ids("dram")) {
+    EXPECT_THAT(part_notes(load_dram_part(id)), testing::IsEmpty());
+  }
+}
+
+}  // namespace
+}  // namespace kvsim::config

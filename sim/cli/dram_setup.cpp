@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/cli/dram_setup.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "configs/error/diagnostics.h"
+#include "configs/error/error.h"
+#include "configs/schema/yaml.h"
+#include "configs/spec/address_map.h"
+#include "configs/spec/resolve.h"
+#include "configs/spec/schemas.h"
+
+namespace kvsim::sim {
+
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr std::int64_t kLine = 64;
+constexpr std::int64_t kLongestQueue = 4096;
+
+std::int64_t number(std::string_view text, const char* what, std::int64_t least, std::int64_t most) {
+  std::int64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end || value < least || value > most) {
+    throw UserError(fmt::format("{}: '{}' is not a whole number from {} to {}", what, text, least, most));
+  }
+  return value;
+}
+
+/// Takes address bits from the lowest up.
+class BitDealer {
+ public:
+  void deal(std::vector<config::AddressBit>& to, std::int64_t values) {
+    for (; values > 1; values /= 2) {
+      to.push_back({std::uint64_t{1} << next_++});
+    }
+  }
+
+ private:
+  int next_ = 0;
+};
+
+/// Named mappings, most significant field first: rank and channel have no bits.
+config::AddressMapSpec named_mapping(const std::string& name, const config::DramPartSpec& part) {
+  config::AddressMapSpec map;
+  BitDealer dealer;
+  const std::int64_t row_size = row_bytes(part).count();
+  if (name == "row-bank-column-group") {
+    const std::int64_t low = std::max(kLine, burst_bytes(part).count());
+    std::vector<config::AddressBit> groups;
+    dealer.deal(map.column, low);
+    dealer.deal(groups, part.bank_groups);
+    dealer.deal(map.column, row_size / low);
+    dealer.deal(map.bank, part.banks / part.bank_groups);
+    map.bank.insert(map.bank.end(), groups.begin(), groups.end());
+    dealer.deal(map.row, part.rows);
+  } else if (name == "bank-row-column") {
+    dealer.deal(map.column, row_size);
+    dealer.deal(map.row, part.rows);
+    dealer.deal(map.bank, part.banks);
+  } else {
+    dealer.deal(map.column, row_size);
+    dealer.deal(map.bank, part.banks);
+    dealer.deal(map.row, part.rows);
+  }
+  return map;
+}
+
+config::AddressMapSpec mapping_file(const std::string& path, const config::DramPartSpec& part) {
+  Diagnostics errors;
+  const config::Value value = config::parse_yaml(config::read_source(path), errors);
+  config::DeviceSpec device;
+  if (!value.is_invalid()) {
+    device.controller.mapping = config::schema<config::AddressMapSpec>().read({value, "", errors});
+  }
+  errors.throw_if_any();
+  device.dram = part;
+  device.controller.channels = std::int64_t{1} << device.controller.mapping.channel.size();
+  device.controller.ranks = std::int64_t{1} << device.controller.mapping.rank.size();
+  device.llc.line = Bytes(kLine);
+  std::string text;
+  for (const config::MapProblem& problem : address_map_problems(device)) {
+    text += fmt::format("{}{}: {}{}{}", text.empty() ? "" : "\n", path, problem.coordinate,
+                        problem.coordinate.empty() ? "" : ": ", problem.what);
+  }
+  if (!text.empty()) {
+    throw UserError(text);
+  }
+  return device.controller.mapping;
+}
+
+void set_mapping(DramSetup& setup, const Options& options) {
+  setup.mapping = options.has("mapping")       ? options.text("mapping")
+                  : setup.part.bank_groups > 1 ? "row-bank-column-group"
+                                               : "row-bank-column";
+  const bool named = setup.mapping == "row-bank-column" || setup.mapping == "bank-row-column" ||
+                     setup.mapping == "row-bank-column-group";
+  if (!named && !std::filesystem::exists(setup.mapping)) {
+    throw UserError(
+        fmt::format("--mapping: '{}' is neither row-bank-column, bank-row-column, "
+                    "row-bank-column-group nor a file",
+                    setup.mapping));
+  }
+  setup.controller.mapping =
+      named ? named_mapping(setup.mapping, setup.part) : mapping_file(setup.mapping, setup.part);
+  setup.controller.channels = std::int64_t{1} << setup.controller.mapping.channel.size();
+  setup.controller.ranks = std::int64_t{1} << setup.controller.mapping.rank.size();
+}
+
+/// "shared:64" or "bank:8". Writes of a shared queue are drained from three quarters of it to one.
+void set_queue(DramSetup& setup, const std::string& text) {
+  const std::size_t colon = text.find(':');
+  const std::string kind = text.substr(0, colon);
+  if (colon == std::string::npos || (kind != "shared" && kind != "bank")) {
+    throw UserError(fmt::format("--queue: '{}' is neither shared:N nor bank:N", text));
+  }
+  const std::int64_t depth = number(std::string_view(text).substr(colon + 1), "--queue", 1, kLongestQueue);
+  config::MemoryControllerSpec& c = setup.controller;
+  c.queue = kind == "bank" ? config::QueueKind::bank : config::QueueKind::shared;
+  c.read_queue = c.write_queue = depth;
+  c.write_high = std::max<std::int64_t>(1, depth * 3 / 4);
+  c.write_low = std::min(depth / 4, c.write_high - 1);
+  setup.queue = text;
+}
+
+template <class T>
+T choice(const Options& options, const char* name) {
+  const std::string text = options.text(name);
+  std::string known;
+  for (const auto& value : EnumNames<T>::kAll) {
+    if (text == value.name) {
+      return value.value;
+    }
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", value.name);
+  }
+  throw UserError(fmt::format("--{}: '{}' is unknown; one of {}", name, text, known));
+}
+
+}  // namespace
+
+void add_dram_options(Options& options) {
+  options.add()("part", po::value<std::string>(),
+                "DRAM part, an id of 'kvsim list dram' or a file; required")(
+      "fidelity", po::value<std::string>()->default_value("exact"),
+      "exact: every burst is a decision; train: all bursts queued for a row are one")(
+      "queue", po::value<std::string>()->default_value("shared:64"),
+      "shared:N: a channel has N reads and N writes to choose from; bank:N: each bank N requests of both "
+      "kinds")("mapping", po::value<std::string>(),
+               "row-bank-column (default), bank-row-column, row-bank-column-group (bank groups take turns "
+               "line by line; default where a part has them), or a file with the bits of each coordinate")(
+      "refresh", po::value<std::string>()->default_value("all_bank"), "all_bank, per_bank or none")(
+      "page-policy", po::value<std::string>()->default_value("open"),
+      "open, closed or adaptive (a row is closed after 200 ns without a request)")(
+      "format", po::value<std::string>()->default_value("text"), "text or json");
+}
+
+DramSetup dram_setup(const Options& options) {
+  if (!options.has("part")) {
+    throw UserError("give the part with --part; 'kvsim list dram' has their ids");
+  }
+  DramSetup setup;
+  setup.part_id = options.text("part");
+  setup.part = config::load_dram_part(setup.part_id);
+  config::MemoryControllerSpec& c = setup.controller;
+  c.channels = c.ranks = 1;
+  c.refresh = choice<config::RefreshMode>(options, "refresh");
+  c.page_policy = choice<config::PagePolicy>(options, "page-policy");
+  c.page_timeout = Picoseconds(200'000);
+  c.age_cap = Picoseconds(2'000'000);  // a scenario's default
+  if (c.refresh == config::RefreshMode::per_bank && setup.part.timing.tRFCpb == config::ClockedTime{}) {
+    throw UserError(fmt::format("--refresh: {} has no refresh of one bank", setup.part_id));
+  }
+  set_queue(setup, options.text("queue"));
+  set_mapping(setup, options);
+
+  const std::string fidelity = options.text("fidelity");
+  if (fidelity != "exact" && fidelity != "train") {
+    throw UserError(fmt::format("--fidelity: '{}' is unknown; exact or train", fidelity));
+  }
+  setup.decisions = fidelity == "train" ? model::Decisions::rows : model::Decisions::bursts;
+  const std::string format = options.text("format");
+  if (format != "text" && format != "json") {
+    throw UserError(fmt::format("--format: '{}' is unknown; text or json", format));
+  }
+  setup.json = format == "json";
+  return setup;
+}
+
+std::int64_t number_option(const Options& options, const char* name, std::int64_t least, std::int64_t most) {
+  return number(options.text(name), fmt::format("--{}", name).c_str(), least, most);
+}
+
+}  // namespace kvsim::sim

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// `kvsim dram run` and `bench` as a user meets them.
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/process.h"
+
+namespace kvsim::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+/// Reads and writes over a few rows, some in order, some not.
+std::string trace(int requests) {
+  std::string text;
+  for (int i = 0; i < requests; ++i) {
+    const int line = i % 3 == 0 ? i : (i * 7919) % 65536;
+    char request[32];
+    std::snprintf(request, sizeof request, "%c 0x%x\n", i % 5 == 0 ? 'W' : 'R', line * 64);
+    text += request;
+  }
+  return text;
+}
+
+struct DramRun : ::testing::Test {
+  Outcome run(const std::string& text, const std::vector<std::string>& options = {}) const {
+    std::vector<std::string> arguments = {"dram",        "run",     "--part",
+                                          "lpddr4-3200", "--trace", folder.file("t.txt", text)};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    return kvsim(arguments);
+  }
+
+  TemporaryFolder folder;
+};
+
+TEST_F(DramRun, JsonHasTheKeysOfItsContract) {
+  const Outcome outcome = run(trace(5000), {"--format", "json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json result = json::parse(outcome.out);
+  EXPECT_EQ(result["requests"], 5000);
+  for (const char* key : {"seconds_simulated", "bandwidth_gbs", "mean_read_latency_ns", "cpu_seconds",
+                          "requests_per_cpu_second"}) {
+    EXPECT_GT(result[key].get<double>(), 0) << key;
+  }
+  EXPECT_NEAR(result["row_hit"].get<double>() + result["row_miss"].get<double>() +
+                  result["row_conflict"].get<double>(),
+              1, 1e-9);
+  EXPECT_NEAR(result["bandwidth_gbs"].get<double>(),
+              5000 * 64 / result["seconds_simulated"].get<double>() / 1e9, 1e-6);
+  double bus = 0;
+  for (const auto& [name, share] : result["bus"].items()) {
+    bus += share.get<double>();
+  }
+  EXPECT_NEAR(bus, 1, 1e-12);
+  EXPECT_EQ(result["banks"].size(), 8U);
+}
+
+TEST_F(DramRun, ItsCommandsAreLegal) {
+  for (const char* part : {"lpddr4-3200", "lpddr4x_4266_8gb", "lpddr5_6400_16gb", "lpddr5x_8533_16gb",
+                           "lpddr3_1600", "ddr4_3200", "ddr5_6400"}) {
+    const std::string commands = folder.path("c.csv");
+    for (const std::vector<std::string>& options : {std::vector<std::string>{},
+                                                    {"--page-policy", "closed"},
+                                                    {"--queue", "bank:8"},
+                                                    {"--page-policy", "adaptive"},
+                                                    {"--mapping", "bank-row-column"}}) {
+      std::vector<std::string> all = {"--part", part, "--commands", commands};
+      all.insert(all.end(), options.begin(), options.end());
+      std::vector<std::string> arguments = {"dram", "run", "--trace", folder.file("t.txt", trace(20000))};
+      arguments.insert(arguments.end(), all.begin(), all.end());
+      const Outcome played = kvsim(arguments);
+      ASSERT_EQ(played.exit_code, 0) << played.err;
+      const Outcome checked = kvsim({"dram", "check", commands, "--part", part});
+      EXPECT_EQ(checked.exit_code, 0) << part << checked.out << checked.err;
+      EXPECT_THAT(checked.out, HasSubstr("violations  0\n"));
+    }
+  }
+}
+
+TEST_F(DramRun, ABinaryTraceIsTheSameAsText) {
+  std::string binary;
+  for (std::uint64_t address : {std::uint64_t{0}, std::uint64_t{64}, std::uint64_t{1 << 20}}) {
+    for (int byte = 0; byte < 8; ++byte) {
+      binary += static_cast<char>(address << 1 >> (8 * byte) & 0xff);
+    }
+  }
+  json text = json::parse(run("R 0x0\nR 0x40\nR 0x100000\n", {"--format", "json"}).out);
+  json bytes = json::parse(run(binary, {"--format", "json"}).out);
+  for (const char* key : {"cpu_seconds", "requests_per_cpu_second"}) {
+    text.erase(key);
+    bytes.erase(key);
+  }
+  EXPECT_EQ(text, bytes);
+}
+
+TEST_F(DramRun, AMappingFileSaysWhereBitsGo) {
+  const std::string named = run(trace(3000), {"--format", "json", "--mapping", "bank-row-column"}).out;
+  const std::string file =
+      folder.file("map.yaml",
+                  "column: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]\n"
+                  "row: [12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27]\n"
+                  "bank: [28, 29, 30]\n");
+  const Outcome mapped = run(trace(3000), {"--format", "json", "--mapping", file});
+  ASSERT_EQ(mapped.exit_code, 0) << mapped.err;
+  EXPECT_EQ(json::parse(named)["seconds_simulated"], json::parse(mapped.out)["seconds_simulated"]);
+  const std::string holes = folder.file("holes.yaml", "column: [0, 1, 2]\nrow: [12]\nbank: [28, 29, 30]\n");
+  const Outcome refused = run(trace(10), {"--mapping", holes});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("column: has 3 bits"));
+}
+
+TEST_F(DramRun, WrongInputEndsWithTwo) {
+  const std::string good = trace(10);
+  EXPECT_EQ(run("R 0x80000000\n").exit_code, 2);  // 2 GiB, the end of the part
+  EXPECT_THAT(run("R 0x80000000\n").err, HasSubstr("beyond the memory's end, 0x80000000"));
+  EXPECT_EQ(run("R 0x0\nnonsense\n").exit_code, 2);
+  for (const std::vector<std::string>& options : {std::vector<std::string>{"--queue", "shared"},
+                                                  {"--queue", "shared:0"},
+                                                  {"--queue", "bank:x"},
+                                                  {"--queue", "pool:8"},
+                                                  {"--fidelity", "auto"},
+                                                  {"--mapping", "row-column"},
+                                                  {"--format", "yaml"},
+                                                  {"--page-policy", "shut"},
+                                                  {"--refresh", "never"},
+                                                  {"--part", "lpddr9"},
+                                                  {"--nonsense"},
+                                                  {"extra"}}) {
+    const Outcome outcome = run(good, options);
+    EXPECT_EQ(outcome.exit_code, 2) << options[0];
+    EXPECT_NE(outcome.err, "") << options[0];
+    EXPECT_EQ(outcome.out, "") << options[0];
+  }
+  const Outcome commands = run(good, {"--fidelity", "train", "--commands", folder.path("never.csv")});
+  EXPECT_EQ(commands.exit_code, 2);
+  EXPECT_EQ(folder.entries(), 1U) << "nothing but the trace";
+  EXPECT_EQ(kvsim({"dram", "run", "--part", "lpddr4-3200"}).exit_code, 2);
+  EXPECT_EQ(kvsim({"dram", "walk"}).exit_code, 2);
+  EXPECT_EQ(kvsim({"dram"}).exit_code, 2);
+  EXPECT_EQ(kvsim({"dram", "--help"}).exit_code, 0);
+  EXPECT_EQ(kvsim({"dram", "run", "--help"}).exit_code, 0);
+}
+
+TEST_F(DramRun, AnEmptyTraceIsServedAtOnce) {
+  const Outcome outcome = run("", {"--format", "json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(json::parse(outcome.out)["requests"], 0);
+  EXPECT_EQ(json::parse(outcome.out)["bandwidth_gbs"], 0);
+  EXPECT_EQ(run("").exit_code, 0);
+}
+
+TEST_F(DramRun, BenchStaysBelowItsBounds) {
+  const Outcome outcome = kvsim({"dram", "bench", "--part", "lpddr4-3200", "--requests", "30000", "--streams",
+                                 "2", "--read-share", "0.8", "--format", "json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json result = json::parse(outcome.out);
+  ASSERT_EQ(result["patterns"].size(), 5U);
+  for (const json& pattern : result["patterns"]) {
+    EXPECT_LE(pattern["bandwidth_gbs"], pattern["bound_gbs"]) << pattern["pattern"];
+    EXPECT_GT(pattern["bandwidth_gbs"], 0) << pattern["pattern"];
+    EXPECT_LT(pattern["load"].front()["mean_latency_ns"], pattern["load"].back()["mean_latency_ns"]);
+  }
+  EXPECT_EQ(kvsim({"dram", "bench", "--part", "lpddr4-3200", "--pattern", "zigzag"}).exit_code, 2);
+  EXPECT_EQ(kvsim({"dram", "bench", "--part", "lpddr4-3200", "--read-share", "1.5"}).exit_code, 2);
+  EXPECT_EQ(kvsim({"dram", "bench", "--part", "lpddr4-3200", "--streams", "0"}).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace kvsim::testing
