@@ -55,13 +55,41 @@ Bytes bytes_of(const Operation& operation) {
   return sum;
 }
 
+namespace {
+
+/// An operator that goes over its tensors again and again does so in rounds of a few extents, large and small
+/// ones: of that many some rounds stand for all.
+constexpr std::size_t kManyExtents = 48;
+
+bool alike(const Extent& a, const Extent& b) {
+  return a.row_bytes == b.row_bytes && a.rows == b.rows && a.access == b.access && a.kind == b.kind;
+}
+
+/// Whole rounds, `fraction` of all, beginning at `at` of what that leaves out.
+std::vector<Extent> some_rounds(const std::vector<Extent>& extents, double fraction, double at) {
+  const auto again = std::find_if(extents.begin() + 1, extents.end(),
+                                  [&](const Extent& extent) { return alike(extent, extents.front()); });
+  const auto round = again - extents.begin();
+  const auto rounds = static_cast<double>(std::ssize(extents) / round);
+  const auto count = static_cast<std::ptrdiff_t>(std::max(1.0, std::round(rounds * fraction)));
+  const auto first = static_cast<std::ptrdiff_t>((rounds - static_cast<double>(count)) * at);
+  const auto begin = extents.begin() + first * round;
+  return {begin, begin + count * round};
+}
+
+}  // namespace
+
 Operation window_of(const Operation& operation, double fraction, double at) {
   Operation window{.mark = operation.mark, .threads = {}};
   for (const model::ThreadWork& thread : operation.threads) {
     model::ThreadWork& part = window.threads.emplace_back();
-    for (const Extent& extent : thread.extents) {
-      part.extents.push_back(total_bytes(extent).count() > kSmallExtent ? part_of(extent, fraction, at)
-                                                                        : extent);
+    if (thread.extents.size() >= kManyExtents) {
+      part.extents = some_rounds(thread.extents, fraction, at);
+    } else {
+      for (const Extent& extent : thread.extents) {
+        part.extents.push_back(total_bytes(extent).count() > kSmallExtent ? part_of(extent, fraction, at)
+                                                                          : extent);
+      }
     }
     const Bytes whole = bytes_of(thread);
     part.simd_operations =

@@ -30,7 +30,7 @@ namespace {
 /// Operators that move more than the first are measured by a window of theirs that takes at least the second:
 /// long enough for threads, banks and refreshes to lose the order in which the operator started them.
 constexpr Bytes kSmallestWindow{4 << 20};
-constexpr Picoseconds kWindowTime{1'500'000'000};
+constexpr Picoseconds kWindowTime{10'000'000'000};
 /// Decode steps at which operators that grow with the context are measured; between them they are
 /// interpolated.
 constexpr std::int64_t kKnots = 5;
