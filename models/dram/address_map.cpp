@@ -48,6 +48,9 @@ AddressMap::AddressMap(const config::AddressMapSpec& spec, std::int64_t banks_pe
     }
   }
   granule_ = Bytes(std::int64_t{1} << granule_bits);
+  for (std::size_t line = 0; line < lines_.size(); ++line) {
+    lines_[line] = packed(line << kLineBits);
+  }
 }
 
 }  // namespace kvsim::model

@@ -24,12 +24,20 @@ class AddressMap {
   /// Precondition: `spec` is a bijection over the capacity; the resolver checks that.
   AddressMap(const config::AddressMapSpec& spec, std::int64_t banks_per_rank);
 
-  [[nodiscard]] DramPlace place(std::uint64_t address) const {
+  [[nodiscard]] DramPlace place(std::uint64_t address) const { return unpack(packed(address)); }
+
+  /// What the addresses of a page share, for one who asks for many of them.
+  struct Page {
+    std::uint64_t number = ~std::uint64_t{0};
     std::uint64_t packed = 0;
-    for (std::size_t byte = 0; byte < tables_.size(); ++byte) {
-      packed ^= tables_[byte][(address >> (8 * byte)) & 0xff];
+  };
+  /// The place of the line that begins at `address`; `page` is the one of the last call, or new.
+  [[nodiscard]] DramPlace place_of_line(std::uint64_t address, Page& page) const {
+    const std::uint64_t number = address >> kPageBits;
+    if (page.number != number) {
+      page = {.number = number, .packed = packed(number << kPageBits)};
     }
-    return unpack(packed);
+    return unpack(page.packed ^ lines_[(address >> kLineBits) & (lines_.size() - 1)]);
   }
 
   /// Largest power-of-two block of addresses that stays within one row of one channel.
@@ -37,11 +45,20 @@ class AddressMap {
 
  private:
   static constexpr int kAddressBytes = 6;  // 256 TiB of memory
+  static constexpr int kPageBits = 12;
+  static constexpr int kLineBits = 6;
   // Packed place: column in bits 0-15, row in 16-47, bank in 48-55, channel in 56-63.
   static constexpr int kRowShift = 16;
   static constexpr int kBankShift = 48;
   static constexpr int kChannelShift = 56;
 
+  [[nodiscard]] std::uint64_t packed(std::uint64_t address) const {
+    std::uint64_t packed = 0;
+    for (std::size_t byte = 0; byte < tables_.size(); ++byte) {
+      packed ^= tables_[byte][(address >> (8 * byte)) & 0xff];
+    }
+    return packed;
+  }
   [[nodiscard]] static DramPlace unpack(std::uint64_t packed) {
     return {.channel = Channel(static_cast<std::uint32_t>(packed >> kChannelShift)),
             .bank = static_cast<std::uint32_t>((packed >> kBankShift) & 0xff),
@@ -50,6 +67,7 @@ class AddressMap {
   }
 
   std::array<std::array<std::uint64_t, 256>, kAddressBytes> tables_{};
+  std::array<std::uint64_t, std::size_t{1} << (kPageBits - kLineBits)> lines_{};  ///< of a page
   Bytes granule_;
 };
 

@@ -93,6 +93,12 @@ TEST(AddressMap, DistinctAddressesHaveDistinctPlacesWithinTheMemory) {
       ASSERT_LT(p.row.value(), device.dram.rows);
       ASSERT_LT(p.column, row_bytes(device.dram).count());
       places.insert(place(map, address));
+      AddressMap::Page page;
+      const DramPlace line = map.place_of_line(address & ~std::uint64_t{63}, page);
+      const DramPlace neighbour = map.place_of_line(address & ~std::uint64_t{4095}, page);
+      ASSERT_EQ(std::tuple(line.channel, line.bank, line.row), std::tuple(p.channel, p.bank, p.row));
+      ASSERT_EQ(line.column, p.column & ~63U);
+      ASSERT_EQ(neighbour.column, map.place(address & ~std::uint64_t{4095}).column);
     }
     EXPECT_EQ(places.size(), addresses.size());
   }

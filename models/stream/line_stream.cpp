@@ -12,13 +12,6 @@ using trace::Access;
 
 namespace {
 
-std::int64_t line_down(std::int64_t address) {
-  return address & ~(kLineBytes - 1);
-}
-std::int64_t line_up(std::int64_t address) {
-  return line_down(address + kLineBytes - 1);
-}
-
 std::size_t ring_size(std::int64_t entries) {
   return std::bit_ceil(static_cast<std::size_t>(entries + 2));
 }
@@ -44,50 +37,18 @@ void LineStream::begin(Picoseconds now) {
 }
 
 void LineStream::push(const Segment& segment) {
-  const bool was_empty = segments_.empty();
-  Segment s = segment;
-  if (s.stride == s.row_bytes) {
-    s.row_bytes = s.row_bytes * s.rows;
-    s.rows = 1;
-  }
-  segments_.push(s);
-  if (was_empty) {
-    enter_segment();
+  if (walk_.push(segment)) {
+    lead_in_ = segment.lead_in;
     plan_issue();
   }
 }
 
-// --- walking through segments
-// -----------------------------------------------------------------------------------
-
-void LineStream::enter_segment() {
-  lead_in_ = segments_.front().lead_in;
-  row_ = 0;
-  enter_row();
-}
-
-void LineStream::enter_row() {
-  const Segment& s = segments_.front();
-  const auto start = static_cast<std::int64_t>(s.address) + row_ * s.stride.count();
-  const std::int64_t first = line_down(start);
-  row_at_ = row_ == 0 ? first : std::max(first, row_end_);  // a line that two rows share is fetched once
-  row_end_ = std::max(row_at_, line_up(start + s.row_bytes.count()));
-}
-
 /// Moves on behind the line that was asked for.
 void LineStream::consume() {
-  row_at_ += kLineBytes;
   lead_in_ = {};
-  while (row_at_ == row_end_ && row_ + 1 < segments_.front().rows) {
-    ++row_;
-    enter_row();
-  }
-  if (row_at_ == row_end_) {
+  if (walk_.advance(1)) {
     line(lines_).ends_segment = true;
-    segments_.pop();
-    if (!segments_.empty()) {
-      enter_segment();
-    }
+    lead_in_ = walk_.empty() ? lead_in_ : walk_.segment().lead_in;
   }
 }
 
@@ -96,10 +57,10 @@ void LineStream::consume() {
 
 void LineStream::plan_issue() {
   issue_ = kNever;
-  if (segments_.empty()) {
+  if (walk_.empty()) {
     return;
   }
-  if (segments_.front().access == Access::write) {
+  if (walk_.segment().access == Access::write) {
     plan_store();
   } else {
     plan_read();
@@ -107,7 +68,7 @@ void LineStream::plan_issue() {
 }
 
 void LineStream::plan_read() {
-  const std::int64_t page = row_at_ & ~(window_.page.count() - 1);
+  const std::int64_t page = walk_.at() & ~(window_.page.count() - 1);
   if (page != page_) {
     page_ = page;
     page_lines_ = 0;
@@ -121,9 +82,8 @@ void LineStream::plan_read() {
     time = std::max(time, arrival(awaited));
   }
   // Without the prefetcher the core reaches only as far as its loads.
-  const std::int64_t reach = page_lines_ < window_.training
-                                 ? std::min(window_.ahead, segments_.front().demand_lines)
-                                 : window_.ahead;
+  const std::int64_t reach =
+      page_lines_ < window_.training ? std::min(window_.ahead, walk_.segment().demand_lines) : window_.ahead;
   const std::int64_t waited = lines_ + 1 - reach;
   if (waited > used_) {
     return;
@@ -134,7 +94,7 @@ void LineStream::plan_read() {
 /// A store leaves when the work before it is done and the store window has room.
 void LineStream::plan_store() {
   Picoseconds time = last_issue_;
-  if (segments_.front().posted) {
+  if (walk_.segment().posted) {
     if (lines_ - used_ >= static_cast<std::int64_t>(line_ring_.size() / 2)) {
       return;
     }
@@ -156,9 +116,9 @@ void LineStream::plan_store() {
 
 LineRequest LineStream::issue() {
   check(issue_ != kNever, "a line is ready to issue");
-  const Segment& segment = segments_.front();
+  const Segment& segment = walk_.segment();
   LineRequest request{
-      .address = static_cast<trace::Address>(row_at_), .access = segment.access, .owner = segment.owner};
+      .address = static_cast<trace::Address>(walk_.at()), .access = segment.access, .owner = segment.owner};
   last_issue_ = issue_;
   Line& l = line(++lines_);
   l = {.delivery = {.arrival = kNever}, .per_line = segment.per_line, .lead_in = lead_in_};

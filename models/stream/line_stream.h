@@ -8,8 +8,8 @@
 
 #include "configs/units/quantity.h"
 #include "models/accounting/time_account.h"
-#include "models/dram/fifo.h"
 #include "models/stream/engine_stream.h"
+#include "models/stream/segment_walk.h"
 #include "traces/record/record.h"
 
 namespace kvsim::model {
@@ -38,7 +38,7 @@ class LineStream final : public EngineStream {
 
   void begin(Picoseconds now) override;
   void push(const Segment& segment) override;
-  [[nodiscard]] bool idle() const override { return segments_.empty() && used_ == lines_; }
+  [[nodiscard]] bool idle() const override { return walk_.empty() && used_ == lines_; }
 
   /// When the next line is asked for: kNever while that hangs on a line in flight or nothing is queued.
   [[nodiscard]] Picoseconds next_issue() const { return issue_; }
@@ -70,8 +70,6 @@ class LineStream final : public EngineStream {
     return static_cast<std::uint32_t>(static_cast<std::size_t>(number) & (ring_size - 1));
   }
 
-  void enter_segment();
-  void enter_row();
   void consume();
 
   void plan_issue();
@@ -83,10 +81,7 @@ class LineStream final : public EngineStream {
 
   StreamWindow window_;
 
-  Fifo<Segment> segments_;
-  std::int64_t row_ = 0;         ///< of the front segment,
-  std::int64_t row_at_ = 0;      ///< its next line,
-  std::int64_t row_end_ = 0;     ///< and the end of its last
+  SegmentWalk walk_;
   Picoseconds lead_in_;          ///< before the next line, if that is the segment's first
   std::int64_t page_ = -1;       ///< of the reads
   std::int64_t page_lines_ = 0;  ///< lines read since the page began

@@ -42,6 +42,7 @@ class ChannelRows {
     banks_[bank].precharge_ok = std::max(banks_[bank].precharge_ok, command + until_precharge);
   }
 
+  [[nodiscard]] bool is_open(std::uint32_t bank, std::uint32_t row) const { return banks_[bank].row == row; }
   /// When a column command to `row` could go at the earliest, asked for at `asked`, but for activates of
   /// other banks.
   [[nodiscard]] std::int64_t ready(std::uint32_t bank, std::uint32_t row, std::int64_t asked) const {

@@ -35,7 +35,11 @@ class SlotCalendar {
   };
   /// The first free time of `length` from `earliest` on.
   [[nodiscard]] Slot find(std::int64_t earliest, std::int64_t length, std::size_t lane) const {
-    for (std::size_t i = first_; i != last_; ++i) {
+    std::size_t i = last_;  // most requests come in order, so that few gaps lie behind `earliest`
+    while (i != first_ && gaps_[(i - 1) % kGaps].end > earliest) {
+      --i;
+    }
+    for (; i != last_; ++i) {
       const Gap& gap = gaps_[i % kGaps];
       const std::int64_t start = std::max(earliest, gap.start + distance(gap.before, lane));
       if (start + length + distance(lane, gap.after) <= gap.end) {

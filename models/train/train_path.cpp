@@ -19,6 +19,8 @@ constexpr std::int64_t kAhead = 40'000;
 /// Lines that travel together at most.
 constexpr std::int64_t kGroupLines = 8;
 
+/// Idle time between neighbours on the data bus: lanes are ranks x (read, write) x bank groups. That bursts
+/// of one bank group keep a distance is the bank group's business.
 std::vector<std::int64_t> distances(const TrainTiming& t, std::size_t ranks, std::size_t groups) {
   struct Lane {
     std::size_t rank, group;
@@ -53,15 +55,18 @@ std::vector<std::int64_t> distances(const TrainTiming& t, std::size_t ranks, std
 }  // namespace
 
 TrainPath::TrainPath(const config::DeviceSpec& device)
-    : interconnect_(device.interconnect),
-      controller_(device.controller),
+    : controller_(device.controller),
       t_(train_timing(device.dram, device.controller)),
       map_(device.controller.mapping, device.dram.banks),
       bursts_per_line_(std::max<std::int64_t>(1, kLineBytes / burst_bytes(device.dram).count())),
       line_time_(bursts_per_line_ * t_.burst),
+      request_latency_(device.interconnect.request_latency.count() + t_.clock / 2),
+      response_latency_(device.interconnect.response_latency.count()),
       fabric_line_time_((Bytes(kLineBytes) / device.interconnect.bandwidth).count()),
       split_(device.dram.bank_groups > 1),
-      fabric_({0}, 1, fabric_line_time_) {
+      directions_{Direction{t_.read_latency, t_.read_to_precharge, t_.group_gap},
+                  Direction{t_.write_latency, t_.write_to_precharge, t_.group_gap_write}},
+      fabric_(fabric_line_time_) {
   const auto ranks = static_cast<std::size_t>(device.controller.ranks);
   const auto groups = static_cast<std::size_t>(device.dram.bank_groups);
   const auto banks = static_cast<std::size_t>(device.dram.banks);
@@ -81,15 +86,15 @@ TrainPath::TrainPath(const config::DeviceSpec& device)
 EngineStream& TrainPath::add_stream(const StreamWindow& window) {
   check(streams_.size() < kMaxStreams, "at most 64 streams");
   next_.push_back(TrainStream::kNotYet);
-  return streams_.emplace_back(window, TrainStream::Groups{.granule = map_.granule(),
-                                                           .most_lines = split_ ? 1 : kGroupLines,
-                                                           .spread = Picoseconds(line_time_)});
+  const TrainStream::Groups groups{
+      .granule = map_.granule(), .most_lines = split_ ? 1 : kGroupLines, .spread = Picoseconds(line_time_)};
+  return streams_.emplace_back(Stream{.window = TrainStream(window, groups), .page = {}}).window;
 }
 
 Picoseconds TrainPath::run() {
   for (std::size_t i = 0; i < streams_.size(); ++i) {
-    note(streams_[i]);
-    next_[i] = streams_[i].next();
+    note(streams_[i].window);
+    next_[i] = streams_[i].window.next();
   }
   while (true) {
     std::size_t first = 0;
@@ -103,16 +108,15 @@ Picoseconds TrainPath::run() {
       }
     }
     const std::int64_t time = next_.empty() ? TrainStream::kNotYet : next_[first];
-    if (drain_idle(time)) {
+    if (writes_ > 0 && drain_idle(time)) {
       continue;
     }
     if (time >= horizon_.count()) {
       return std::exchange(horizon_, EngineStream::kNever);
     }
-    floor_ = time + interconnect_.request_latency.count();
-    const bool writes =
-        std::any_of(channels_.begin(), channels_.end(), [](const TrainChannel& c) { return c.queued > 0; });
-    serve(first, writes ? time : second == TrainStream::kNotYet ? second : second + kAhead);
+    floor_ = time + request_latency_;
+    fabric_.forget_before(floor_ + t_.read_latency + response_latency_);
+    serve(first, writes_ > 0 ? time : second == TrainStream::kNotYet ? second : second + kAhead);
   }
 }
 
@@ -125,68 +129,74 @@ void TrainPath::note(const TrainStream& stream) {
 
 /// Serves the stream's lines that are asked for up to `limit`, or until it finishes a segment before.
 void TrainPath::serve(std::size_t index, std::int64_t limit) {
-  TrainStream& stream = streams_[index];
+  Stream& stream = streams_[index];
+  TrainStream& window = stream.window;
   do {
-    const LineGroup group = stream.take();
+    const LineGroup& group = window.take();
     if (group.access == Access::read) {
       read(stream, group);
     } else {
       write(index, group);
     }
-    note(stream);
-  } while (stream.next() <= limit && stream.next() < horizon_.count());
-  next_[index] = stream.next();
+    note(window);
+  } while (window.next() <= limit && window.next() < horizon_.count());
+  next_[index] = window.next();
 }
 
-void TrainPath::read(TrainStream& stream, const LineGroup& group) {
-  const DramPlace place = map_.place(group.address);
+void TrainPath::read(Stream& stream, const LineGroup& group) {
+  const DramPlace place = map_.place_of_line(group.address, stream.page);
+  const std::int64_t lines = group.lines;
   TrainChannel& channel = channels_[place.channel.pos()];
-  // A request waits for the next clock edge: half a clock on average.
-  const std::int64_t asked = group.asked + interconnect_.request_latency.count() + t_.clock / 2;
-  const Beats beats = book(channel, place, {group.lines, group.access, group.owner, asked});
-  counters_.read += Bytes(group.lines * kLineBytes);
+  const Beats beats = book(channel, place, {lines, Access::read, group.owner, at_controller(group)});
+  counters_.read += Bytes(lines * kLineBytes);
 
-  // The interconnect passes data on as it comes, or when all that came before has been passed on.
-  const std::int64_t begins = beats.start + interconnect_.response_latency.count();
-  const std::int64_t ends = beats.end + interconnect_.response_latency.count();
-  fabric_.forget_before(floor_ + t_.read_latency + interconnect_.response_latency.count());
-  const std::int64_t passing = group.lines * fabric_line_time_;
-  const std::int64_t arrival = std::max(ends, fabric_.book(begins, passing, 0, {}) + passing);
-  const std::int64_t queued = arrival - ends;
+  // The interconnect passes data on as it comes, or when all that came before has been passed on: a line that
+  // waits for less time than its own beats take is not late.
+  channel.last_read = std::max(channel.last_read, beats.end - t_.burst - t_.read_latency);
+  const std::int64_t begins = beats.start + response_latency_;
+  std::int64_t spacing = line_time_;
+  if (lines > 1 && beats.end - beats.start != lines * line_time_) {
+    spacing = (beats.end - beats.start) / lines;
+  }
+  const std::int64_t hidden = line_time_ - fabric_line_time_;
+  const std::int64_t queued = std::max<std::int64_t>(0, fabric_.pass(begins) - hidden);
+  std::int64_t last_queued = queued;
+  for (std::int64_t i = 1; i < lines; ++i) {
+    last_queued = std::max<std::int64_t>(0, fabric_.pass(begins + i * spacing) - hidden);
+  }
+  const std::int64_t first = (lines == 1 ? beats.end + response_latency_ : begins + spacing) + queued;
+  if (last_queued != queued) {
+    spacing = std::max<std::int64_t>(0, spacing + (last_queued - queued) / (lines - 1));
+  }
   const bool fabric_holds = queued > beats.held;  // one owner for each delivery: what held it longest
-  const std::int64_t spacing = split_ ? (beats.end - beats.start) / group.lines : line_time_;
-  stream.deliver({.first = begins + spacing + queued,
-                  .spacing = spacing,
-                  .behind_data = beats.behind_data + (fabric_holds ? 0 : queued),
-                  .held = fabric_holds ? queued : beats.held,
-                  .held_by = fabric_holds ? Owner::queue : beats.held_by});
+  stream.window.deliver({.first = first,
+                         .spacing = spacing,
+                         .behind_data = beats.behind_data + (fabric_holds ? 0 : queued),
+                         .held = fabric_holds ? queued : beats.held,
+                         .held_by = fabric_holds ? Owner::queue : beats.held_by});
 }
 
 TrainPath::Beats TrainPath::book(TrainChannel& channel, const DramPlace& place, const Request& request) {
-  const bool write = request.access == Access::write;
-  const std::int64_t latency = write ? t_.write_latency : t_.read_latency;
+  const Direction& d = directions_[request.access == Access::write ? 1 : 0];
   const std::size_t lane = lane_of(place.bank, request.access);
-  const std::int64_t length = split_ ? t_.burst : request.lines * line_time_;
+  const std::int64_t length = booked_at_once(request.lines);
   channel.bus.forget_before(floor_ + std::min(t_.read_latency, t_.write_latency));
   channel.rows.forget_before(floor_);
   ChannelRows::Opening opening = channel.rows.open(place.bank, place.row.value(), request.asked);
-  SlotCalendar::Slot slot = channel.bus.find(opening.ready + latency, length, lane);
-  while (channel.rows.refresh_comes_before(place.bank, slot.start - latency)) {
+  SlotCalendar::Slot slot = channel.bus.find(opening.ready + d.latency, length, lane);
+  while (channel.rows.refresh_comes_before(place.bank, slot.start - d.latency)) {
     opening =
-        channel.rows.refresh_and_open(place.bank, place.row.value(), request.asked, slot.start - latency);
-    slot = channel.bus.find(opening.ready + latency, length, lane);
+        channel.rows.refresh_and_open(place.bank, place.row.value(), request.asked, slot.start - d.latency);
+    slot = channel.bus.find(opening.ready + d.latency, length, lane);
   }
-  const std::int64_t unhindered = request.asked + latency;
+  const std::int64_t unhindered = request.asked + d.latency;
   const Wait wait{.since = unhindered, .owner = opening.held_by};
   channel.bus.book(slot, length, lane, wait);
   Beats beats{.start = slot.start, .end = slot.start + length};
   for (std::int64_t i = 1; split_ && i < request.lines * bursts_per_line_; ++i) {
-    beats.end =
-        channel.bus.book(beats.end + (write ? t_.group_gap_write : t_.group_gap), t_.burst, lane, wait) +
-        t_.burst;
+    beats.end = channel.bus.book(beats.end + d.group_gap, t_.burst, lane, wait) + t_.burst;
   }
-  channel.rows.use(place.bank, beats.end - t_.burst - latency,
-                   write ? t_.write_to_precharge : t_.read_to_precharge);
+  channel.rows.use(place.bank, beats.end - t_.burst - d.latency, d.to_precharge);
   beats_.add(request.owner, Picoseconds(request.lines * line_time_));
 
   const std::int64_t waited = beats.start - unhindered;
@@ -201,62 +211,110 @@ TrainPath::Beats TrainPath::book(TrainChannel& channel, const DramPlace& place, 
 
 /// Writes wait in the controller until the bus has nothing else to do or too many of them wait.
 void TrainPath::write(std::size_t stream, const LineGroup& group) {
-  const DramPlace place = map_.place(group.address);
+  const DramPlace place = map_.place_of_line(group.address, streams_[stream].page);
   TrainChannel& channel = channels_[place.channel.pos()];
-  const std::int64_t arrival = group.asked + interconnect_.request_latency.count() + t_.clock / 2;
-  channel.writes.push({.arrival = arrival,
-                       .place = place,
-                       .lines = group.lines,
-                       .owner = group.owner,
-                       .stream = stream,
-                       .store = group.store});
+  channel.writes.push_back({.arrival = at_controller(group),
+                            .place = place,
+                            .lines = group.lines,
+                            .owner = group.owner,
+                            .stream = stream,
+                            .store = group.store});
   channel.queued += group.lines;
+  writes_ += group.lines;
   if (channel.queued >= controller_.write_high) {
-    drain(channel, controller_.write_low, arrival);
+    drain(channel, controller_.write_low, at_controller(group));
   }
 }
 
-/// Takes writes, the oldest first, until `lines` are left. None goes before `time`.
+/// The write that a scheduler would take next at `time`: the one whose data can go first, the older of two. A
+/// bank's oldest write and those that hit its open row come into question.
+TrainPath::Choice TrainPath::first_ready(const TrainChannel& channel, std::int64_t time) const {
+  Choice best{.index = 0, .time = TrainStream::kNotYet};
+  std::uint64_t banks = 0;  // that an older write wants
+  for (std::size_t i = 0; i < channel.writes.size(); ++i) {
+    const Write& write = channel.writes[i];
+    const std::uint32_t bank = write.place.bank;
+    const std::uint64_t bit = std::uint64_t{1} << bank;
+    if ((banks & bit) != 0 && !channel.rows.is_open(bank, write.place.row.value())) {
+      continue;
+    }
+    banks |= bit;
+    const std::int64_t ready =
+        channel.rows.ready(bank, write.place.row.value(), std::max(time, write.arrival));
+    const std::int64_t column =
+        channel.bus.find(ready + t_.write_latency, booked_at_once(write.lines), lane_of(bank, Access::write))
+            .start -
+        t_.write_latency;
+    if (column < best.time) {
+      best = {.index = i, .time = column};
+    }
+  }
+  return best;
+}
+
+/// Takes writes until `lines` are left. None goes before `time`.
 void TrainPath::drain(TrainChannel& channel, std::int64_t lines, std::int64_t time) {
   while (channel.queued > lines) {
-    const Write write = channel.writes.front();
-    channel.writes.pop();
-    channel.queued -= write.lines;
-    const Beats beats =
-        book(channel, write.place, {write.lines, Access::write, write.owner, std::max(time, write.arrival)});
-    counters_.written += Bytes(write.lines * kLineBytes);
-    for (std::int64_t i = 0; i < write.lines; ++i) {
-      streams_[write.stream].taken(write.store + static_cast<std::uint64_t>(i), beats.end);
-    }
-    next_[write.stream] = streams_[write.stream].next();
+    take(channel, first_ready(channel, time).index, time);
   }
+}
+
+void TrainPath::take(TrainChannel& channel, std::size_t index, std::int64_t time) {
+  const Write write = channel.writes[index];
+  channel.writes.erase(channel.writes.begin() + static_cast<std::ptrdiff_t>(index));
+  channel.queued -= write.lines;
+  writes_ -= write.lines;
+  const Beats beats =
+      book(channel, write.place, {write.lines, Access::write, write.owner, std::max(time, write.arrival)});
+  counters_.written += Bytes(write.lines * kLineBytes);
+  TrainStream& window = streams_[write.stream].window;
+  for (std::int64_t i = 0; i < write.lines; ++i) {
+    window.taken(write.store + static_cast<std::uint64_t>(i), beats.end);
+  }
+  next_[write.stream] = window.next();
 }
 
 /// Takes the writes that go before anything is asked for at `time`: reads go first, so that each has to find
 /// its channel with nothing else to do. True if an engine may have waited for one of them.
 bool TrainPath::drain_idle(std::int64_t time) {
   bool any = false;
-  const bool waited = time == TrainStream::kNotYet;
-  const std::int64_t until = waited ? time : time + interconnect_.request_latency.count();
   for (TrainChannel& channel : channels_) {
-    while (channel.queued > 0) {
-      const Write& write = channel.writes.front();
-      const std::int64_t idle = std::max(channel.bus.end() - t_.burst - t_.read_latency, write.arrival);
-      if (idle > until) {
-        break;
-      }
-      // Its row is opened even if a read then comes first.
-      const std::int64_t ready = channel.rows.open(write.place.bank, write.place.row.value(), idle).ready;
-      const std::int64_t free =
-          channel.bus.free_for(lane_of(write.place.bank, Access::write)) - t_.write_latency;
-      if (std::max(ready, free) > until) {
-        break;
-      }
-      drain(channel, channel.queued - write.lines, idle);
-      any = true;
-    }
+    any = drain_idle(channel, time == TrainStream::kNotYet ? time : time + request_latency_) || any;
   }
   return any;
+}
+
+bool TrainPath::drain_idle(TrainChannel& channel, std::int64_t until) {
+  bool any = false;
+  while (channel.queued > 0) {
+    const std::int64_t idle = std::max(channel.last_read, channel.writes.front().arrival);
+    if (idle > until) {
+      break;
+    }
+    open_for_writes(channel, idle, until);
+    const Choice choice = first_ready(channel, idle);
+    if (choice.time > until) {
+      break;
+    }
+    take(channel, choice.index, idle);
+    any = true;
+  }
+  return any;
+}
+
+/// Rows are opened for the oldest write of each bank from `time` on, even if a read then comes first.
+void TrainPath::open_for_writes(TrainChannel& channel, std::int64_t time, std::int64_t until) {
+  std::uint64_t banks = 0;
+  for (const Write& write : channel.writes) {
+    const std::uint64_t bit = std::uint64_t{1} << write.place.bank;
+    if (write.arrival > until) {
+      break;
+    }
+    if ((banks & bit) == 0) {
+      channel.rows.open(write.place.bank, write.place.row.value(), std::max(time, write.arrival));
+    }
+    banks |= bit;
+  }
 }
 
 // --- what became of it
@@ -277,7 +335,7 @@ MemoryCounters TrainPath::counters() const {
 
 BusTime TrainPath::bus_time() {
   const bool busy =
-      std::any_of(streams_.begin(), streams_.end(), [](const TrainStream& s) { return !s.idle(); });
+      std::any_of(streams_.begin(), streams_.end(), [](const Stream& s) { return !s.window.idle(); });
   BusTime sum{.beats = beats_, .gaps = {}, .channels = static_cast<std::int64_t>(channels_.size())};
   for (TrainChannel& channel : channels_) {
     channel.bus.forget_before(busy ? floor_ : channel.bus.end());

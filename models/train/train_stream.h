@@ -3,11 +3,13 @@
 // rules are plain recurrences.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
-#include "models/dram/fifo.h"
 #include "models/stream/engine_stream.h"
+#include "models/stream/segment_walk.h"
 
 namespace kvsim::model {
 
@@ -45,13 +47,13 @@ class TrainStream final : public EngineStream {
 
   void begin(Picoseconds now) override;
   void push(const Segment& segment) override;
-  [[nodiscard]] bool idle() const override { return segments_.empty(); }
+  [[nodiscard]] bool idle() const override { return walk_.empty(); }
 
   /// When the next line is asked for; kNotYet while that hangs on a store or nothing is queued.
   [[nodiscard]] std::int64_t next() const { return next_; }
   /// Takes the next group. Precondition: next() is known. A read must be delivered before anything else is
   /// asked.
-  LineGroup take();
+  const LineGroup& take() { return write_ ? take_stores() : take_reads(); }
   void deliver(const GroupDelivery& delivery);
   /// Memory has taken the store of this number.
   void taken(std::uint64_t store, std::int64_t time);
@@ -59,16 +61,22 @@ class TrainStream final : public EngineStream {
  private:
   [[nodiscard]] std::int64_t& used(std::uint64_t line) { return used_[line & mask_]; }
   [[nodiscard]] std::int64_t& arrival(std::uint64_t line) { return arrivals_[line & mask_]; }
+  /// When the window lets a read go: enough lines before it have arrived and enough have been used.
+  [[nodiscard]] std::int64_t asked_at(std::uint64_t line) {
+    return std::max(last_, std::max(arrival(line - in_flight_), used(line - ahead_)));
+  }
+  [[nodiscard]] std::int64_t lines_at_hand() const {
+    const std::int64_t end = std::min(walk_.row_end(), (walk_.at() | block_mask_) + 1);
+    return std::min((end - walk_.at()) / kLineBytes, most_lines_);
+  }
 
+  const LineGroup& take_reads();
+  const LineGroup& take_stores();
+  void use(std::int64_t arrived, const GroupDelivery& delivery);
+  void stall(std::int64_t time, const GroupDelivery& delivery);
   void enter_segment();
-  void enter_row();
   void plan();
   void plan_store();
-  [[nodiscard]] std::int64_t lines_at_hand() const;
-  [[nodiscard]] std::int64_t asked_at(std::uint64_t line);
-  void arrive(std::int64_t time);
-  void use(std::int64_t arrived, const GroupDelivery& delivery);
-  void consume(std::int64_t lines);
 
   // What does not change.
   std::uint64_t in_flight_, ahead_, stores_in_flight_;
@@ -79,15 +87,12 @@ class TrainStream final : public EngineStream {
   std::uint64_t mask_;        ///< of the rings by line,
   std::uint64_t store_mask_;  ///< and by store
 
-  Fifo<Segment> segments_;
-  // Of the front segment:
+  SegmentWalk walk_;
+  // Of the segment under way:
   bool write_ = false;
   std::int64_t per_line_ = 0;  ///< work on one line
   std::int64_t lead_in_ = 0;   ///< before the next line, if that is the segment's first
   std::uint64_t demand_ = 0;   ///< lines that loads reach ahead
-  std::int64_t row_ = 0;
-  std::int64_t row_at_ = 0;   ///< the row's next line,
-  std::int64_t row_end_ = 0;  ///< and the end of its last
 
   std::int64_t page_ = -1;  ///< of the reads
   std::int64_t page_lines_ = 0;
@@ -102,10 +107,88 @@ class TrainStream final : public EngineStream {
   std::int64_t stores_taken_ = 0;   ///< when the last of these was
   std::vector<std::int64_t> taken_;
 
-  LineGroup group_;  ///< under way
+  LineGroup group_;         ///< under way,
+  LineGroup stores_group_;  ///< and the last that was written
   std::int64_t next_ = kNotYet;
   std::int64_t last_ = 0;  ///< when the last line was asked for
   std::int64_t used_last_ = 0;
 };
+
+// Every group goes through these.
+
+inline const LineGroup& TrainStream::take_reads() {
+  const auto address = static_cast<trace::Address>(walk_.at());
+  std::int64_t lines = 1;
+  last_ = next_;
+  if (page_lines_ >= training_) {
+    const std::int64_t most = lines_at_hand();
+    for (; lines < most; ++lines) {
+      const std::int64_t asked = asked_at(lines_ + 1 + static_cast<std::uint64_t>(lines));
+      if (asked > next_ + lines * spread_) {
+        break;
+      }
+      last_ = asked;
+    }
+  }
+  page_lines_ += lines;
+  group_.address = address;
+  group_.lines = lines;
+  group_.asked = next_;
+  return group_;
+}
+
+inline void TrainStream::use(std::int64_t arrived, const GroupDelivery& delivery) {
+  const std::int64_t free = used_last_ + lead_in_;
+  lead_in_ = 0;
+  used_last_ = std::max(free, arrived) + per_line_;
+  if (arrived > free) {
+    stall(arrived - free, delivery);
+  }
+}
+
+/// Had the line not waited in the memory system, the stall would be shorter by as much; the rest is the way
+/// there and back, which no prefetch hid.
+inline void TrainStream::stall(std::int64_t time, const GroupDelivery& delivery) {
+  const std::int64_t in_memory = std::min(time, delivery.held + delivery.behind_data);
+  const std::int64_t held = delivery.behind_data == 0 ? in_memory : std::min(in_memory, delivery.held);
+  engine_time_.stalls.add(Owner::latency, Picoseconds(time - in_memory));
+  engine_time_.stalls.add(delivery.held_by, Picoseconds(held));
+  engine_time_.behind_data += Picoseconds(in_memory - held);
+}
+
+inline void TrainStream::deliver(const GroupDelivery& delivery) {
+  std::int64_t arrived = delivery.first;
+  for (std::int64_t i = 0; i < group_.lines; ++i, arrived += delivery.spacing) {
+    std::uint64_t at = ++lines_;
+    for (; arrival(at - 1) > arrived; --at) {
+      arrival(at) = arrival(at - 1);
+    }
+    arrival(at) = arrived;
+    use(arrived, delivery);
+    used(lines_) = used_last_;
+  }
+  used_until_ = Picoseconds(used_last_);
+  if (walk_.advance(group_.lines)) {
+    finished_.push(used_until_);
+    enter_segment();
+  }
+  plan();
+}
+
+inline void TrainStream::plan() {
+  if (write_ || walk_.empty()) {
+    plan_store();
+    return;
+  }
+  const std::int64_t page = walk_.at() & ~page_mask_;
+  if (page != page_) {
+    page_ = page;
+    page_lines_ = 0;
+  }
+  next_ = asked_at(lines_ + 1);
+  if (page_lines_ < training_) {
+    next_ = std::max(next_, used(lines_ + 1 - demand_));
+  }
+}
 
 }  // namespace kvsim::model
