@@ -9,13 +9,14 @@ void SlotCalendar::split(std::size_t i, std::int64_t start, std::int64_t length,
   Gap before = at(i);
   Gap behind = before;
   before.end = start;
-  before.after = lane;
+  before.after = static_cast<std::uint16_t>(lane);
   const std::int64_t since = std::max(before.start, wait.since);
-  if (since < before.wait.since) {
-    before.wait = {.since = since, .owner = wait.owner};
+  if (since < before.since) {
+    before.since = since;
+    before.owner = wait.owner;
   }
   behind.start = start + length;
-  behind.before = lane;
+  behind.before = static_cast<std::uint16_t>(lane);
 
   const bool keep_before = before.end - before.start >= shortest_;
   const bool keep_behind = behind.end - behind.start >= shortest_;
@@ -44,13 +45,22 @@ void SlotCalendar::leave(const Gap& gap) {
 }
 
 void SlotCalendar::note_idle(const Gap& gap) {
-  const std::int64_t since = std::max(gap.start, gap.wait.since);
+  const std::int64_t since = std::max(gap.start, gap.since);
   if (since < gap.end) {
-    idle_.add(gap.wait.owner, Picoseconds(gap.end - since));
+    idle_.add(gap.owner, Picoseconds(gap.end - since));
+  }
+}
+
+void SlotCalendar::forget() {
+  while (first_ != last_ && at(first_).end <= floor_) {
+    note_idle(at(first_++));
   }
 }
 
 void SlotCalendar::insert(std::size_t i, const Gap& gap) {
+  if (last_ - first_ == kGaps) {
+    forget();
+  }
   if (last_ - first_ == kGaps) {  // the oldest is the least likely to be asked for
     note_idle(at(first_++));
   }

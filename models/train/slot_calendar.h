@@ -36,7 +36,8 @@ class SlotCalendar {
   /// The first free time of `length` from `earliest` on.
   [[nodiscard]] Slot find(std::int64_t earliest, std::int64_t length, std::size_t lane) const {
     std::size_t i = last_;  // most requests come in order, so that few gaps lie behind `earliest`
-    while (i != first_ && gaps_[(i - 1) % kGaps].end > earliest) {
+    const std::int64_t past = std::max(earliest, floor_);
+    while (i != first_ && gaps_[(i - 1) % kGaps].end > past) {
       --i;
     }
     for (; i != last_; ++i) {
@@ -58,7 +59,12 @@ class SlotCalendar {
       const bool turned = distance(lane_, lane) > 0 && slot.start == free_for(lane);
       const Owner owner =
           lane_ == lane ? Owner::queue : Owner::turnaround;  // bursts of one bank group, or a turn
-      leave({end_, slot.start, lane_, lane, turned ? Wait{.since = end_, .owner = owner} : wait});
+      leave({.start = end_,
+             .end = slot.start,
+             .since = turned ? end_ : wait.since,
+             .owner = turned ? owner : wait.owner,
+             .before = static_cast<std::uint16_t>(lane_),
+             .after = static_cast<std::uint16_t>(lane)});
     }
     end_ = slot.start + length;
     lane_ = lane;
@@ -79,27 +85,28 @@ class SlotCalendar {
   }
 
   /// No request before `time` comes any more: gaps up to there stay idle.
-  void forget_before(std::int64_t time) {
-    while (first_ != last_ && at(first_).end <= time) {
-      note_idle(at(first_++));
-    }
-  }
+  void forget_before(std::int64_t time) { floor_ = time; }
   /// How long the server stood idle while a request waited, in gaps that are forgotten.
-  [[nodiscard]] const TimeAccount& idle() const { return idle_; }
+  [[nodiscard]] const TimeAccount& idle() {
+    forget();
+    return idle_;
+  }
 
  private:
   struct Gap {
     std::int64_t start = 0;
     std::int64_t end = 0;
-    std::size_t before = 0;  ///< lanes of its neighbours
-    std::size_t after = 0;
-    Wait wait{};  ///< of the request that left it
+    std::int64_t since = 0;  ///< the request that left it has waited,
+    Owner owner = Owner::queue;
+    std::uint16_t before = 0;  ///< lanes of its neighbours
+    std::uint16_t after = 0;
   };
   static constexpr std::size_t kGaps = 64;
 
   [[nodiscard]] Gap& at(std::size_t i) { return gaps_[i % kGaps]; }
   void split(std::size_t i, std::int64_t start, std::int64_t length, std::size_t lane, const Wait& wait);
   void leave(const Gap& gap);
+  void forget();
   void note_idle(const Gap& gap);
   void insert(std::size_t i, const Gap& gap);
   void erase(std::size_t i);
@@ -112,6 +119,7 @@ class SlotCalendar {
   std::size_t last_ = 0;
   std::int64_t end_ = 0;
   std::size_t lane_ = 0;
+  std::int64_t floor_ = 0;  ///< no request comes before
   TimeAccount idle_;
 };
 

@@ -43,6 +43,18 @@ TEST(SlotCalendar, WhatIsForgottenIsNotBooked) {
   EXPECT_EQ(bus.book(130, 30, 0, kNoWait), 230);
 }
 
+TEST(SlotCalendar, OfManyGapsTheOldestIsGivenUp) {
+  SlotCalendar bus = one_lane();
+  for (std::int64_t i = 1; i <= 65; ++i) {
+    bus.book(100 * i, 50, 0, kNoWait);
+  }
+  EXPECT_EQ(bus.book(0, 50, 0, kNoWait), 150) << "not before the first";
+  bus.forget_before(3000);
+  bus.book(6600, 50, 0, kNoWait);
+  bus.book(6700, 50, 0, kNoWait);
+  EXPECT_EQ(bus.book(3000, 50, 0, kNoWait), 3050) << "gaps that nobody asks for make room";
+}
+
 TEST(SlotCalendar, LanesKeepTheirDistance) {
   SlotCalendar bus({0, 5, 7, 0}, 2, 10);  // 5 from lane 0 to 1, 7 from 1 to 0
   EXPECT_EQ(bus.book(0, 20, 0, kNoWait), 0);

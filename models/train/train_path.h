@@ -72,6 +72,7 @@ class TrainPath final : public MemoryPath {
   void note(const TrainStream& stream);
   void serve(std::size_t index, std::int64_t limit);
   void read(Stream& stream, const LineGroup& group);
+  void pass(std::int64_t lines, GroupDelivery& delivery);
   Beats book(TrainChannel& channel, const DramPlace& place, const Request& request);
 
   void write(std::size_t stream, const LineGroup& group);
@@ -111,6 +112,7 @@ class TrainPath final : public MemoryPath {
   std::deque<Stream> streams_;
   std::vector<std::int64_t> next_;  ///< by stream
   std::vector<TrainChannel> channels_;
+  bool fabric_holds_;  ///< the interconnect passes less than the channels can give
   LineSlots fabric_;
   Picoseconds horizon_ = EngineStream::kNever;  ///< end of the earliest finished segment not yet reported
   std::int64_t floor_ = 0;                      ///< nothing reaches a controller before this any more

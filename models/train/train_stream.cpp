@@ -12,25 +12,22 @@ using trace::Access;
 
 namespace {
 
-std::uint64_t ring_mask(std::int64_t entries) {
-  return std::bit_ceil(static_cast<std::uint64_t>(entries)) - 1;
-}
+constexpr std::int64_t kRoom = 1024;  ///< lines after which the window's past is moved to the front
 
 }  // namespace
 
 TrainStream::TrainStream(const StreamWindow& window, const Groups& groups)
-    : in_flight_(static_cast<std::uint64_t>(window.in_flight)),
-      ahead_(static_cast<std::uint64_t>(window.ahead)),
+    : in_flight_(window.in_flight),
+      ahead_(window.ahead),
       stores_in_flight_(static_cast<std::uint64_t>(window.stores)),
       training_(window.training),
       page_mask_(window.page.count() - 1),
       block_mask_(std::min(groups.granule, window.page).count() - 1),
       most_lines_(std::min({groups.most_lines, window.in_flight, window.stores})),
       spread_(groups.spread.count()),
-      mask_(ring_mask(window.ahead + most_lines_ + 1)),
-      store_mask_(ring_mask(window.stores + most_lines_ + 1)),
-      used_(mask_ + 1),
-      arrivals_(mask_ + 1),
+      store_mask_(std::bit_ceil(static_cast<std::uint64_t>(window.stores + most_lines_ + 1)) - 1),
+      used_(static_cast<std::size_t>(window.ahead + kRoom)),
+      arrival_(used_.size()),
       taken_(store_mask_ + 1) {
   check(window.in_flight >= 1 && window.ahead >= window.in_flight && window.stores >= 1,
         "a window holds at least one line, and ahead covers what is in flight");
@@ -44,10 +41,20 @@ void TrainStream::begin(Picoseconds now) {
   used_until_ = now;
   engine_time_ = {};
   used_last_ = last_ = now.count();
-  std::fill(used_.begin(), used_.end(), last_);
-  std::fill(arrivals_.begin(), arrivals_.end(), last_);
-  lines_ = 0;
+  lines_ = ahead_;
+  std::fill_n(used_.begin(), lines_ + 1, last_);
+  std::fill_n(arrival_.begin(), lines_ + 1, last_);
   page_ = -1;
+}
+
+/// Moves what the window still asks for to the front.
+void TrainStream::make_room() {
+  const auto moved = [&](std::vector<std::int64_t>& v) {
+    std::copy(v.begin() + (lines_ - ahead_), v.begin() + (lines_ + 1), v.begin());
+  };
+  moved(used_);
+  moved(arrival_);
+  lines_ = ahead_;
 }
 
 void TrainStream::push(const Segment& segment) {
@@ -65,7 +72,7 @@ void TrainStream::enter_segment() {
   write_ = s.access == Access::write;
   per_line_ = s.per_line.count();
   lead_in_ = s.lead_in.count();
-  demand_ = std::min(static_cast<std::uint64_t>(s.demand_lines), ahead_);
+  demand_ = std::min(s.demand_lines, ahead_);
   group_.access = s.access;
   group_.owner = s.owner;
 }

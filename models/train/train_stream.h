@@ -59,11 +59,11 @@ class TrainStream final : public EngineStream {
   void taken(std::uint64_t store, std::int64_t time);
 
  private:
-  [[nodiscard]] std::int64_t& used(std::uint64_t line) { return used_[line & mask_]; }
-  [[nodiscard]] std::int64_t& arrival(std::uint64_t line) { return arrivals_[line & mask_]; }
-  /// When the window lets a read go: enough lines before it have arrived and enough have been used.
-  [[nodiscard]] std::int64_t asked_at(std::uint64_t line) {
-    return std::max(last_, std::max(arrival(line - in_flight_), used(line - ahead_)));
+  /// When the window lets the read `further` lines behind the next one go: enough lines before it have
+  /// arrived and enough have been used.
+  [[nodiscard]] std::int64_t asked_at(std::int64_t further) const {
+    const std::int64_t line = lines_ + 1 + further;
+    return std::max(last_, std::max(arrival_[line - in_flight_], used_[line - ahead_]));
   }
   [[nodiscard]] std::int64_t lines_at_hand() const {
     const std::int64_t end = std::min(walk_.row_end(), (walk_.at() | block_mask_) + 1);
@@ -77,30 +77,32 @@ class TrainStream final : public EngineStream {
   void enter_segment();
   void plan();
   void plan_store();
+  void make_room();
 
   // What does not change.
-  std::uint64_t in_flight_, ahead_, stores_in_flight_;
+  std::int64_t in_flight_, ahead_;
+  std::uint64_t stores_in_flight_;
   std::int64_t training_;
   std::int64_t page_mask_,
       block_mask_;  ///< of addresses within a page, and within what a group must not leave
   std::int64_t most_lines_, spread_;
-  std::uint64_t mask_;        ///< of the rings by line,
-  std::uint64_t store_mask_;  ///< and by store
+  std::uint64_t store_mask_;  ///< of the ring by store
 
   SegmentWalk walk_;
   // Of the segment under way:
   bool write_ = false;
   std::int64_t per_line_ = 0;  ///< work on one line
   std::int64_t lead_in_ = 0;   ///< before the next line, if that is the segment's first
-  std::uint64_t demand_ = 0;   ///< lines that loads reach ahead
+  std::int64_t demand_ = 0;    ///< lines that loads reach ahead
 
   std::int64_t page_ = -1;  ///< of the reads
   std::int64_t page_lines_ = 0;
 
-  // Rings by line since begin(), the first of which is 1. What lies before it is there and used.
-  std::uint64_t lines_ = 0;
-  std::vector<std::int64_t> used_;
-  std::vector<std::int64_t> arrivals_;  ///< in order of time
+  // By line: what the window can still ask for, and room to go on. What lies before begin() is there and
+  // used.
+  std::int64_t lines_ = 0;             ///< the last one
+  std::vector<std::int64_t> used_;     ///< when,
+  std::vector<std::int64_t> arrival_;  ///< and arrivals in order of time
 
   std::uint64_t stores_ = 0;
   std::uint64_t stores_known_ = 0;  ///< that memory has taken, all up to here
@@ -114,16 +116,16 @@ class TrainStream final : public EngineStream {
   std::int64_t used_last_ = 0;
 };
 
-// Every group goes through these.
+// Every group goes through these, which therefore are part of the loop that calls them.
 
-inline const LineGroup& TrainStream::take_reads() {
+[[gnu::always_inline]] inline const LineGroup& TrainStream::take_reads() {
   const auto address = static_cast<trace::Address>(walk_.at());
   std::int64_t lines = 1;
   last_ = next_;
   if (page_lines_ >= training_) {
     const std::int64_t most = lines_at_hand();
     for (; lines < most; ++lines) {
-      const std::int64_t asked = asked_at(lines_ + 1 + static_cast<std::uint64_t>(lines));
+      const std::int64_t asked = asked_at(lines);
       if (asked > next_ + lines * spread_) {
         break;
       }
@@ -156,16 +158,19 @@ inline void TrainStream::stall(std::int64_t time, const GroupDelivery& delivery)
   engine_time_.behind_data += Picoseconds(in_memory - held);
 }
 
-inline void TrainStream::deliver(const GroupDelivery& delivery) {
+[[gnu::always_inline]] inline void TrainStream::deliver(const GroupDelivery& delivery) {
+  if (lines_ + group_.lines >= static_cast<std::int64_t>(used_.size())) {
+    make_room();
+  }
   std::int64_t arrived = delivery.first;
-  for (std::int64_t i = 0; i < group_.lines; ++i, arrived += delivery.spacing) {
-    std::uint64_t at = ++lines_;
-    for (; arrival(at - 1) > arrived; --at) {
-      arrival(at) = arrival(at - 1);
+  for (std::int64_t i = group_.lines; i > 0; --i, arrived += delivery.spacing) {
+    std::int64_t* at = &arrival_[++lines_];
+    for (; at[-1] > arrived; --at) {
+      *at = at[-1];
     }
-    arrival(at) = arrived;
+    *at = arrived;
     use(arrived, delivery);
-    used(lines_) = used_last_;
+    used_[lines_] = used_last_;
   }
   used_until_ = Picoseconds(used_last_);
   if (walk_.advance(group_.lines)) {
@@ -185,9 +190,9 @@ inline void TrainStream::plan() {
     page_ = page;
     page_lines_ = 0;
   }
-  next_ = asked_at(lines_ + 1);
+  next_ = asked_at(0);
   if (page_lines_ < training_) {
-    next_ = std::max(next_, used(lines_ + 1 - demand_));
+    next_ = std::max(next_, used_[lines_ + 1 - demand_]);
   }
 }
 
