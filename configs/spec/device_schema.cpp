@@ -122,9 +122,20 @@ const Schema<CoreSpec>& schema<CoreSpec>() {
 template <>
 const Schema<ClusterSpec>& schema<ClusterSpec>() {
   using T = ClusterSpec;
-  static const Schema<T> kSchema{"cores of one kind; threads are placed cluster by cluster, in this order",
-                                 {field("core", &T::core, "kind of core").entry_of("cores"),
-                                  field("count", &T::count, "number of cores").between(1, 64)}};
+  static const Schema<T> kSchema{
+      "cores of one kind; threads are placed cluster by cluster, in this order",
+      {field("core", &T::core, "kind of core").entry_of("cores"),
+       field("count", &T::count, "number of cores").between(1, 64),
+       field("priority", &T::priority, "of its requests at the memory controllers: 3 goes first")
+           .by_default(0)
+           .between(0, 3),
+       field("bandwidth_limit", &T::bandwidth_limit,
+             "what each core may take at its port to the interconnect; none: all it can")
+           .between(BytesPerSecond(1e6), BytesPerSecond(1e14))
+           .optional(),
+       field("limit_window", &T::limit_window, "what the limit allows for this long may be taken at once")
+           .between(1_ns, 1000_ms)
+           .by_default(1_us)}};
   return kSchema;
 }
 

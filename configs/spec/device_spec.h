@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,9 @@ struct CoreSpec {
 struct ClusterSpec {
   CoreSpec core;
   std::int64_t count = 1;
+  std::int64_t priority = 0;  ///< of its requests at the memory controllers; 3 goes first
+  std::optional<BytesPerSecond> bandwidth_limit{};  ///< of each core at its port to the interconnect,
+  Picoseconds limit_window{};                       ///< over this time: its share may be taken at once
 
   bool operator==(const ClusterSpec&) const = default;
 };

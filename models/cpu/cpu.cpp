@@ -32,8 +32,8 @@ Cpu::Cpu(const sc_core::sc_module_name& name, const config::DeviceSpec& device, 
   for (const config::ClusterSpec& cluster : device.clusters) {
     for (std::int64_t i = 0; i < cluster.count; ++i) {
       const std::string core = "core" + std::to_string(cores_.size());
-      cores_.push_back(std::make_unique<CpuCore>(
-          core.c_str(), cluster.core, path.add_stream(window_of(cluster.core)), cache_, device.llc));
+      cores_.push_back(std::make_unique<CpuCore>(core.c_str(), cluster.core,
+                                                 path.add_stream(window_of(cluster)), cache_, device.llc));
     }
   }
 }

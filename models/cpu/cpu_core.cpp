@@ -26,6 +26,16 @@ StreamWindow window_of(const config::CoreSpec& core) {
           .page = core.prefetch_page};
 }
 
+StreamWindow window_of(const config::ClusterSpec& cluster) {
+  StreamWindow window = window_of(cluster.core);
+  window.priority = static_cast<std::uint8_t>(cluster.priority);
+  if (cluster.bandwidth_limit) {
+    window.regulation = {.interval = Bytes(kLineBytes) / *cluster.bandwidth_limit,
+                         .burst = cluster.limit_window};
+  }
+  return window;
+}
+
 CpuCore::CpuCore(const sc_core::sc_module_name& name, const config::CoreSpec& spec, EngineStream& stream,
                  Cache& cache, const config::CacheSpec& cache_spec)
     : sc_module(name), spec_(spec), stream_(stream), segmenter_(cache, cache_spec) {

@@ -55,5 +55,7 @@ class CpuCore : public sc_core::sc_module {
 
 /// The window that a core of this kind keeps into memory.
 [[nodiscard]] StreamWindow window_of(const config::CoreSpec& core);
+/// The same with what the cluster is allowed and preferred.
+[[nodiscard]] StreamWindow window_of(const config::ClusterSpec& cluster);
 
 }  // namespace kvsim::model

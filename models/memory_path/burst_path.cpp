@@ -84,7 +84,8 @@ void BurstPath::issue(std::size_t stream) {
                                      .row = place.row.value(),
                                      .bank = static_cast<std::uint16_t>(place.bank),
                                      .bursts = line_bursts_,
-                                     .access = request.access});
+                                     .access = request.access,
+                                     .priority = streams_[stream].priority()});
   next_step_[channel] = clock_.time(channels_[channel].controller.next_time());
 }
 

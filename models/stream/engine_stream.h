@@ -2,6 +2,7 @@
 // What an engine asks of memory, in order, and when it has used it: the side that the engine sees.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 
@@ -14,6 +15,30 @@ namespace kvsim::model {
 
 inline constexpr std::int64_t kLineBytes = 64;
 
+/// What an engine may take at its port to the interconnect: a bucket of `burst` lines that fills by a line
+/// each `interval`. Zero: all it can.
+struct Regulation {
+  Picoseconds interval{};
+  Picoseconds burst{};  ///< the bucket, in the time that fills it
+};
+
+/// When a regulated line may go, and the bucket after it.
+class Regulator {
+ public:
+  explicit Regulator(const Regulation& regulation)
+      : interval_(regulation.interval), burst_(std::max(regulation.interval, regulation.burst)) {}
+  [[nodiscard]] bool acts() const { return interval_ != Picoseconds(); }
+  [[nodiscard]] Picoseconds earliest(Picoseconds time) const {
+    return acts() ? std::max(time, full_ - burst_ + interval_) : time;
+  }
+  void pass(Picoseconds time) { full_ = std::max(full_, time) + interval_; }
+
+ private:
+  Picoseconds interval_;
+  Picoseconds burst_;
+  Picoseconds full_{};  ///< when the bucket is full again
+};
+
 /// How far an engine runs ahead of the line it is working on, in cache lines.
 struct StreamWindow {
   std::int64_t in_flight = 1;  ///< asked for and not yet there
@@ -23,6 +48,8 @@ struct StreamWindow {
   /// 0 is an engine that knows its addresses (DMA).
   std::int64_t training = 0;
   Bytes page{4096};
+  std::uint8_t priority = 0;  ///< at the memory controllers: 3 goes first
+  Regulation regulation{};
 };
 
 /// A strided run of lines that an engine reads or writes in order, and what it does with each line.

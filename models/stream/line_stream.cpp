@@ -20,6 +20,7 @@ std::size_t ring_size(std::int64_t entries) {
 
 LineStream::LineStream(const StreamWindow& window)
     : window_(window),
+      regulator_(window.regulation),
       line_ring_(ring_size(2 * (window.ahead + window.stores))),
       arrivals_(ring_size(window.in_flight)),
       stores_taken_(ring_size(window.stores)) {
@@ -64,6 +65,9 @@ void LineStream::plan_issue() {
     plan_store();
   } else {
     plan_read();
+  }
+  if (issue_ != kNever) {
+    issue_ = regulator_.earliest(issue_);
   }
 }
 
@@ -120,6 +124,7 @@ LineRequest LineStream::issue() {
   LineRequest request{
       .address = static_cast<trace::Address>(walk_.at()), .access = segment.access, .owner = segment.owner};
   last_issue_ = issue_;
+  regulator_.pass(issue_);
   Line& l = line(++lines_);
   l = {.delivery = {.arrival = kNever}, .per_line = segment.per_line, .lead_in = lead_in_};
   consume();

@@ -40,6 +40,7 @@ class LineStream final : public EngineStream {
   void push(const Segment& segment) override;
   [[nodiscard]] bool idle() const override { return walk_.empty() && used_ == lines_; }
 
+  [[nodiscard]] std::uint8_t priority() const { return window_.priority; }
   /// When the next line is asked for: kNever while that hangs on a line in flight or nothing is queued.
   [[nodiscard]] Picoseconds next_issue() const { return issue_; }
   LineRequest issue();
@@ -80,6 +81,7 @@ class LineStream final : public EngineStream {
   void account_stall(const Delivery& delivery, Picoseconds stall);
 
   StreamWindow window_;
+  Regulator regulator_;
 
   SegmentWalk walk_;
   Picoseconds lead_in_;          ///< before the next line, if that is the segment's first

@@ -23,8 +23,11 @@ TrainStream::TrainStream(const StreamWindow& window, const Groups& groups)
       training_(window.training),
       page_mask_(window.page.count() - 1),
       block_mask_(std::min(groups.granule, window.page).count() - 1),
-      most_lines_(std::min({groups.most_lines, window.in_flight, window.stores})),
+      most_lines_(Regulator(window.regulation).acts()
+                      ? 1
+                      : std::min({groups.most_lines, window.in_flight, window.stores})),
       spread_(groups.spread.count()),
+      regulator_(window.regulation),
       store_mask_(std::bit_ceil(static_cast<std::uint64_t>(window.stores + most_lines_ + 1)) - 1),
       used_(static_cast<std::size_t>(window.ahead + kRoom)),
       arrival_(used_.size()),
@@ -96,6 +99,7 @@ void TrainStream::plan_store() {
   if (!walk_.segment().posted) {
     next_ = std::max(next_, used_last_ + lead_in_);
   }
+  next_ = regulator_.earliest(Picoseconds(next_)).count();
 }
 
 const LineGroup& TrainStream::take_stores() {

@@ -53,7 +53,12 @@ class TrainStream final : public EngineStream {
   [[nodiscard]] std::int64_t next() const { return next_; }
   /// Takes the next group. Precondition: next() is known. A read must be delivered before anything else is
   /// asked.
-  const LineGroup& take() { return write_ ? take_stores() : take_reads(); }
+  const LineGroup& take() {
+    if (regulator_.acts()) {
+      regulator_.pass(Picoseconds(next_));
+    }
+    return write_ ? take_stores() : take_reads();
+  }
   void deliver(const GroupDelivery& delivery);
   /// Memory has taken the store of this number.
   void taken(std::uint64_t store, std::int64_t time);
@@ -86,6 +91,7 @@ class TrainStream final : public EngineStream {
   std::int64_t page_mask_,
       block_mask_;  ///< of addresses within a page, and within what a group must not leave
   std::int64_t most_lines_, spread_;
+  Regulator regulator_;
   std::uint64_t store_mask_;  ///< of the ring by store
 
   SegmentWalk walk_;
@@ -193,6 +199,9 @@ inline void TrainStream::plan() {
   next_ = asked_at(0);
   if (page_lines_ < training_) {
     next_ = std::max(next_, used_[lines_ + 1 - demand_]);
+  }
+  if (regulator_.acts()) {
+    next_ = regulator_.earliest(Picoseconds(next_)).count();
   }
 }
 

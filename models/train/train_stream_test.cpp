@@ -29,6 +29,10 @@ StreamWindow random_window(Random& random) {
   window.ahead = window.in_flight + pick(random, 0, 40);
   window.stores = pick(random, 1, 16);
   window.training = pick(random, 0, 4);
+  if (pick(random, 0, 2) == 0) {
+    window.regulation = {.interval = Picoseconds(pick(random, 1, 20'000)),
+                         .burst = Picoseconds(pick(random, 0, 100'000))};
+  }
   return window;
 }
 
@@ -118,6 +122,30 @@ TEST(TrainStream, AGroupStaysWithinItsGranuleAndSpread) {
     stream.deliver({.first = kLatency});
   }
   EXPECT_EQ(sizes, (std::vector<std::int64_t>{3, 4, 1}));
+}
+
+// A bucket of ten lines empties at once; from then on a line goes at each interval.
+TEST(TrainStream, ARegulatedStreamTakesItsShareAndNoMore) {
+  for (const Access access : {Access::read, Access::write}) {
+    TrainStream stream({.in_flight = 64, .ahead = 64, .stores = 64, .regulation = {32_ns, 320_ns}},
+                       {.granule = 2_KiB, .most_lines = 8, .spread = 5_ns});
+    stream.begin(0_ns);
+    stream.push(run_of(0, Bytes(1000 * kLineBytes), access));
+    std::int64_t last = 0;
+    std::int64_t at_once = 0;
+    while (stream.next() != TrainStream::kNotYet) {
+      last = stream.next();
+      at_once += last == 0;
+      const LineGroup group = stream.take();
+      if (access == Access::read) {
+        stream.deliver({.first = group.asked});
+      } else {
+        stream.taken(group.store, group.asked);
+      }
+    }
+    EXPECT_EQ(at_once, 10);
+    EXPECT_EQ(last, (1000 - 10) * 32'000);
+  }
 }
 
 TEST(TrainStream, AStoreThatMemoryHasNotTakenHoldsTheNext) {
