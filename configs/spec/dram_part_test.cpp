@@ -144,7 +144,8 @@ TEST(DramParts, RailsAreThoseThatSourcesSplit) {
   const DramRails x = load_dram_part("lpddr4x_4266_16gb").rails.value();
   const double lower = 0.6 * 0.6 / 1.1 / 1.1;
   EXPECT_NEAR(x.VDDQ.value().read_burst.count(), rails.VDDQ.value().read_burst.count() / 2 * lower, 1e-12);
-  EXPECT_EQ(x.VDD2.value().read_burst.count(), load_dram_part("lpddr4_3200_8gb").rails.value().VDD2.value().read_burst.count());
+  EXPECT_EQ(x.VDD2.value().read_burst.count(),
+            load_dram_part("lpddr4_3200_8gb").rails.value().VDD2.value().read_burst.count());
   EXPECT_EQ(load_dram_part("lpddr3_1866").rails.value().VDDQ, std::nullopt);
   for (const char* id : {"lpddr5_6400_16gb", "lpddr5x_8533_16gb", "ddr4_3200", "ddr5_4800"}) {
     EXPECT_EQ(load_dram_part(id).rails, std::nullopt) << id;

@@ -89,9 +89,10 @@ void check_rails(const DramPartSpec& part, const Place& place) {
     }
     const double whole = figure.of(*part.energy);
     if (std::abs(sum - whole) > 0.005 * whole) {
-      place.error("rails", fmt::format("{} adds up to {:.4g} over the rails, but is {:.4g} in energy; change "
-                                       "both, or use rails: none",
-                                       figure.key, sum, whole));
+      return place.error("rails",
+                         fmt::format("{} adds up to {:.4g} over the rails, but is {:.4g} in energy; change "
+                                     "both, or use rails: none",
+                                     figure.key, sum, whole));
     }
   }
 }
