@@ -39,8 +39,8 @@ class ChannelController {
   /// From now on a run joins a queued one of its row, direction and size, if there is one; whose tag it was
   /// is no longer told.
   void join_runs() { joins_ = true; }
-  /// Does what ranks do by themselves up to `time`, if nothing is queued; else that is up to date, but for what
-  /// comes before the next step(). Precondition: nothing that arrives by `time` is added later.
+  /// Does what ranks do by themselves up to `time`, if nothing is queued; else that is up to date, but for
+  /// what comes before the next step(). Precondition: nothing that arrives by `time` is added later.
   void idle_until(Cycle time);
   /// What cost energy so far, with the time of all ranks up to `until`.
   [[nodiscard]] DramActivity activity(Cycle until) const;

@@ -62,9 +62,15 @@ DramActivity operator-(const DramActivity& a, const DramActivity& b) {
 // ------------------------------------------------------------------------------------------------------------------
 
 std::string_view to_string(EnergyPart part) {
-  static constexpr std::array<std::string_view, kEnergyParts> kNames = {
-      "activate",          "read",         "write", "refresh", "active_standby", "precharge_standby",
-      "active_power_down", "precharge_power_down", "self_refresh"};
+  static constexpr std::array<std::string_view, kEnergyParts> kNames = {"activate",
+                                                                        "read",
+                                                                        "write",
+                                                                        "refresh",
+                                                                        "active_standby",
+                                                                        "precharge_standby",
+                                                                        "active_power_down",
+                                                                        "precharge_power_down",
+                                                                        "self_refresh"};
   return kNames.at(static_cast<std::size_t>(part));
 }
 

@@ -27,8 +27,8 @@ inline constexpr std::size_t kBackgrounds = static_cast<std::size_t>(Background:
 /// Time by state, in the unit of its owner: cycles or picoseconds.
 using BackgroundTimes = std::array<std::int64_t, kBackgrounds>;
 
-/// The state of one rank over time. A bank is open from ACT to PRE; of a row that closes by itself the PRE may
-/// be told ahead of its time. Times may be told a little out of order: what has been accounted for stays.
+/// The state of one rank over time. A bank is open from ACT to PRE; of a row that closes by itself the PRE
+/// may be told ahead of its time. Times may be told a little out of order: what has been accounted for stays.
 class RankBackground {
  public:
   /// A bank opens,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Energy of a channel against closed forms, and the state of a rank against what it was told.
+#include "models/dram/energy.h"
+
 #include <numeric>
 
 #include <gtest/gtest.h>
 
 #include "configs/spec/resolve.h"
-#include "models/dram/energy.h"
 #include "models/dram/load_curve.h"
 #include "models/dram/request_player.h"
 #include "models/testing/channel_bench.h"
@@ -124,7 +125,8 @@ TEST(ChannelEnergy, AnIdleSecondIsStandbyAndRefresh) {
     ChannelBench bench(device);
     bench.idle_until(second(device));
     const double refreshes = 2 * 1 / 3.904e-6;
-    const double refresh = mode == RefreshMode::none ? 0 : refreshes * (mode == RefreshMode::all_bank ? 20e-9 : 8 * 2e-9);
+    const double refresh =
+        mode == RefreshMode::none ? 0 : refreshes * (mode == RefreshMode::all_bank ? 20e-9 : 8 * 2e-9);
     EXPECT_NEAR(millijoules(device, bench, second(device)), 64 + refresh * 1e3, 0.01);
   }
 }

@@ -27,8 +27,8 @@ struct Case {
   DeviceSpec device;
   int streams = 1;
   bool writes = false;
-  Bytes piece = 512_KiB;        ///< read in a row before the stream jumps
-  Picoseconds idle = {};        ///< after the load
+  Bytes piece = 512_KiB;  ///< read in a row before the stream jumps
+  Picoseconds idle = {};  ///< after the load
 };
 void PrintTo(const Case& c, std::ostream* out) {
   *out << c.name;
@@ -38,11 +38,11 @@ std::vector<StreamLoad> loads_of(const Case& c) {
   std::vector<StreamLoad> all;
   for (int i = 0; i < c.streams; ++i) {
     StreamLoad load{testing::wide_window(24), {}};
-    const std::int64_t pieces = 1_MiB .count() / c.piece.count();
+    const std::int64_t pieces = 1_MiB.count() / c.piece.count();
     for (std::int64_t p = 0; p < pieces; ++p) {
-      const auto at = static_cast<trace::Address>(i) * (64 << 20) + 192 +
-                      static_cast<trace::Address>(p * 7919 % pieces) * 4 *
-                          static_cast<trace::Address>(c.piece.count());
+      const auto at =
+          static_cast<trace::Address>(i) * (64 << 20) + 192 +
+          static_cast<trace::Address>(p * 7919 % pieces) * 4 * static_cast<trace::Address>(c.piece.count());
       load.segments.push_back(run_of(at, c.piece));
       if (c.writes && p % 4 == 0) {
         load.segments.push_back(run_of(at + (256 << 20), c.piece, Access::write));

@@ -29,8 +29,8 @@ struct LoadResult {
 /// Commands by channel, in order of time.
 using CommandLogs = std::vector<std::vector<IssuedCommand>>;
 
-/// Runs the loads side by side from time 0 on a fresh memory. `logs`, if given, gets the channels' commands. What
-/// costs energy is read after `idle` more.
+/// Runs the loads side by side from time 0 on a fresh memory. `logs`, if given, gets the channels' commands.
+/// What costs energy is read after `idle` more.
 [[nodiscard]] LoadResult run_loads(const config::DeviceSpec& device, Granularity granularity,
                                    const std::vector<StreamLoad>& loads, CommandLogs* logs = nullptr,
                                    Picoseconds idle = {});

@@ -62,8 +62,8 @@ class ChannelRows {
   [[nodiscard]] std::int64_t conflicts() const { return conflicts_; }
   [[nodiscard]] std::int64_t activates() const { return misses_ + conflicts_; }
   [[nodiscard]] std::int64_t refreshes() const { return refreshes_; }
-  /// Activates, refreshes and the ranks' time by state until `now`, with the refreshes of banks that nobody has
-  /// asked for since they fell due.
+  /// Activates, refreshes and the ranks' time by state until `now`, with the refreshes of banks that nobody
+  /// has asked for since they fell due.
   [[nodiscard]] DramActivity activity(Picoseconds now) const;
 
  private:
