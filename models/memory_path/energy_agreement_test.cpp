@@ -38,7 +38,7 @@ std::vector<StreamLoad> loads_of(const Case& c) {
   std::vector<StreamLoad> all;
   for (int i = 0; i < c.streams; ++i) {
     StreamLoad load{testing::wide_window(24), {}};
-    const std::int64_t pieces = 1_MiB.count() / c.piece.count();
+    const std::int64_t pieces = Bytes(1_MiB).count() / c.piece.count();
     for (std::int64_t p = 0; p < pieces; ++p) {
       const auto at =
           static_cast<trace::Address>(i) * (64 << 20) + 192 +
