@@ -49,6 +49,13 @@ const BadDram kBadParts[] = {
     {"energy: {activate: -1 nJ}", "energy.activate: '-1 nJ' is negative"},
     {"energy: {activate: 1 W}", "energy.activate: '1 W' has the unknown unit 'W'"},
     {"energy: {read: 1 nJ}", "energy.read: unknown key"},
+    {"energy: {read_burst: 2 nJ}",
+     "dram.rails: read_burst adds up to 1.591e-09 over the rails, but is 2e-09 in energy; change both, or "
+     "use "
+     "rails: none"},
+    {"rails: {VDD2: none}",
+     "dram.rails: activate adds up to 1.446e-10 over the rails, but is 1.205e-09 in energy"},
+    {"rails: {VDD3: none}", "rails.VDD3: unknown key"},
 };
 
 const BadDram kBadControllers[] = {
@@ -118,7 +125,7 @@ TEST_F(BadDramTest, WhatIsPossibleIsTaken) {
         "controller: {power_down: 0 ns, self_refresh: 1 us}",
         "dram: {timing: {tRFCpb: 0 tCK}}, controller: {refresh: "
         "all_bank}",
-        "dram: {energy: none}"}) {
+        "dram: {energy: none}", "dram: {energy: {read_burst: 2 nJ}, rails: none}"}) {
     EXPECT_EQ(error_of(std::string("device: {extends: rk3588, ") + device + "}\nmodel: tinyllama_1_1b\n"),
               "no error")
         << device;

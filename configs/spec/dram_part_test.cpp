@@ -135,6 +135,23 @@ TEST(DramParts, EnergyOfLpddr4FollowsFromItsCurrents) {
   expect_mw(energy.self_refresh, sum(idd6));
 }
 
+/// The split of a read and of standby, in the same currents as above; LPDDR4X lowers VDDQ alone.
+TEST(DramParts, RailsAreThoseThatSourcesSplit) {
+  const DramRails rails = load_dram_part("lpddr4-3200").rails.value();
+  EXPECT_NEAR(rails.VDDQ.value().read_burst.count() * 1e12, 2 * 1.1 * (150 - 0.75) * 8 * 0.625, 1);
+  EXPECT_NEAR(rails.VDD2.value().read_burst.count() * 1e12, 2 * 1.1 * (275 - 30) * 8 * 0.625, 1);
+  EXPECT_NEAR(rails.VDD1.value().active_standby.count() * 1e3, 2 * 1.8 * 2.25, 0.01);
+  const DramRails x = load_dram_part("lpddr4x_4266_16gb").rails.value();
+  const double lower = 0.6 * 0.6 / 1.1 / 1.1;
+  EXPECT_NEAR(x.VDDQ.value().read_burst.count(), rails.VDDQ.value().read_burst.count() / 2 * lower, 1e-12);
+  EXPECT_EQ(x.VDD2.value().read_burst.count(),
+            load_dram_part("lpddr4_3200_8gb").rails.value().VDD2.value().read_burst.count());
+  EXPECT_EQ(load_dram_part("lpddr3_1866").rails.value().VDDQ, std::nullopt);
+  for (const char* id : {"lpddr5_6400_16gb", "lpddr5x_8533_16gb", "ddr4_3200", "ddr5_4800"}) {
+    EXPECT_EQ(load_dram_part(id).rails, std::nullopt) << id;
+  }
+}
+
 TEST(DramParts, EveryOneHasAPlausibleEnergy) {
   for (const std::string& id : catalogue_ids("dram")) {
     SCOPED_TRACE(id);

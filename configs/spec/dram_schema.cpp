@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables of DRAM parts, and what must hold between their values.
 #include <array>
+#include <cmath>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -59,6 +60,43 @@ void check_timing(const DramPartSpec& part, const Place& place) {
   }
 }
 
+struct Figure {
+  std::string_view key;
+  double (*of)(const DramEnergy&);
+};
+constexpr std::array kFigures{
+    Figure{"activate", [](const DramEnergy& e) { return e.activate.count(); }},
+    Figure{"read_burst", [](const DramEnergy& e) { return e.read_burst.count(); }},
+    Figure{"write_burst", [](const DramEnergy& e) { return e.write_burst.count(); }},
+    Figure{"refresh_all", [](const DramEnergy& e) { return e.refresh_all.count(); }},
+    Figure{"refresh_bank", [](const DramEnergy& e) { return e.refresh_bank.count(); }},
+    Figure{"active_standby", [](const DramEnergy& e) { return e.active_standby.count(); }},
+    Figure{"precharge_standby", [](const DramEnergy& e) { return e.precharge_standby.count(); }},
+    Figure{"active_power_down", [](const DramEnergy& e) { return e.active_power_down.count(); }},
+    Figure{"precharge_power_down", [](const DramEnergy& e) { return e.precharge_power_down.count(); }},
+    Figure{"self_refresh", [](const DramEnergy& e) { return e.self_refresh.count(); }},
+};
+
+/// The rails' figures add up to the part's, but for the rounding of tables.
+void check_rails(const DramPartSpec& part, const Place& place) {
+  if (!part.rails || !part.energy) {
+    return;
+  }
+  for (const Figure& figure : kFigures) {
+    double sum = 0;
+    for (const auto& rail : {part.rails->VDD1, part.rails->VDD2, part.rails->VDDQ}) {
+      sum += rail ? figure.of(*rail) : 0;
+    }
+    const double whole = figure.of(*part.energy);
+    if (std::abs(sum - whole) > 0.005 * whole) {
+      return place.error("rails",
+                         fmt::format("{} adds up to {:.4g} over the rails, but is {:.4g} in energy; change "
+                                     "both, or use rails: none",
+                                     figure.key, sum, whole));
+    }
+  }
+}
+
 void check_part(const DramPartSpec& part, const Place& place) {
   if (part.bank_groups > part.banks) {
     place.error("bank_groups",
@@ -83,6 +121,7 @@ void check_part(const DramPartSpec& part, const Place& place) {
                             part.burst_length, part.width_bits, to_text(burst_bytes(part)), to_text(kLine)));
   }
   check_timing(part, place);
+  check_rails(part, place);
 }
 
 /// JESD209-4, "masked write": 32 tCK at a burst of 16, in other words 4 tCCD.
@@ -177,6 +216,17 @@ const Schema<DramEnergy>& schema<DramEnergy>() {
 }
 
 template <>
+const Schema<DramRails>& schema<DramRails>() {
+  using T = DramRails;
+  static const Schema<T> kSchema{
+      "the same figures by supply, which add up to those of energy",
+      {field("VDD1", &T::VDD1, "of VDD1; none: the part has none, or no source gives it").optional(),
+       field("VDD2", &T::VDD2, "of VDD2; none: the part has none, or no source gives it").optional(),
+       field("VDDQ", &T::VDDQ, "of VDDQ; none: the part has none, or no source gives it").optional()}};
+  return kSchema;
+}
+
+template <>
 const Schema<DramPartSpec>& schema<DramPartSpec>() {
   using T = DramPartSpec;
   static const Schema<T> kSchema{
@@ -198,7 +248,8 @@ const Schema<DramPartSpec>& schema<DramPartSpec>() {
            .between(1, 65536)
            .power_of_two(),
        field("timing", &T::timing, "timings"),
-       field("energy", &T::energy, "energy; none: no source gives it").optional()},
+       field("energy", &T::energy, "energy; none: no source gives it").optional(),
+       field("rails", &T::rails, "energy by supply; none: no source splits it").optional()},
       check_part,
       complete_part};
   return kSchema;

@@ -73,6 +73,15 @@ struct DramEnergy {
   bool operator==(const DramEnergy&) const = default;
 };
 
+/// What of a DramEnergy each supply draws. Which there are depends on the standard and on the source.
+struct DramRails {
+  std::optional<DramEnergy> VDD1;
+  std::optional<DramEnergy> VDD2;
+  std::optional<DramEnergy> VDDQ;
+
+  bool operator==(const DramRails&) const = default;
+};
+
 struct DramPartSpec {
   std::string name;
   std::string description;
@@ -88,6 +97,7 @@ struct DramPartSpec {
   std::int64_t columns = 1024;
   DramTiming timing;
   std::optional<DramEnergy> energy;  ///< none: no source gives it
+  std::optional<DramRails> rails;    ///< none: no source splits it
 
   bool operator==(const DramPartSpec&) const = default;
 };

@@ -12,6 +12,8 @@ const Schema<DramTiming>& schema<DramTiming>();
 template <>
 const Schema<DramEnergy>& schema<DramEnergy>();
 template <>
+const Schema<DramRails>& schema<DramRails>();
+template <>
 const Schema<DramPartSpec>& schema<DramPartSpec>();
 template <>
 const Schema<AddressMapSpec>& schema<AddressMapSpec>();

@@ -26,6 +26,7 @@ config::DramPartSpec at_temperature(config::DramPartSpec part, Celsius temperatu
 ChannelController::ChannelController(const config::DramPartSpec& part,
                                      const config::MemoryControllerSpec& controller, std::uint16_t max_bursts)
     : t_(clock_timing(at_temperature(part, controller.temperature), controller.turnaround)),
+      clock_(command_clock(part)),
       spec_(controller),
       pooled_(controller.queue == config::QueueKind::bank),
       banks_per_rank_(static_cast<std::uint16_t>(part.banks)),
@@ -42,13 +43,12 @@ ChannelController::ChannelController(const config::DramPartSpec& part,
       ranks_(static_cast<std::size_t>(controller.ranks)) {
   check(banks_.size() <= kMaxBanks && ranks_.size() <= kMaxRanks,
         "a channel has at most 64 banks in 8 ranks");
-  const CommandClock clock(command_clock(part));
-  age_cap_ = clock.cycles(controller.age_cap);
+  age_cap_ = clock_.cycles(controller.age_cap);
   page_timeout_ =
-      controller.page_policy == PagePolicy::adaptive ? clock.cycles(controller.page_timeout) : kNever;
-  power_down_ = controller.power_down ? clock.cycles(*controller.power_down) : kNever;
+      controller.page_policy == PagePolicy::adaptive ? clock_.cycles(controller.page_timeout) : kNever;
+  power_down_ = controller.power_down ? clock_.cycles(*controller.power_down) : kNever;
   if (controller.self_refresh && controller.refresh != RefreshMode::none) {
-    self_refresh_ = clock.cycles(*controller.self_refresh);
+    self_refresh_ = clock_.cycles(*controller.self_refresh);
   }
   const auto interval =
       static_cast<Cycle>(static_cast<double>(t_.tREFI) / config::refresh_rate(part, controller.temperature));
@@ -89,35 +89,58 @@ bool ChannelController::step(Served& served) {
   check(best_.time != kNever, "a decision is due");
   planned_ = false;
   const Candidate chosen = best_;
-  switch (chosen.command) {
-    case Command::activate:
-      issue_activate(chosen);
-      break;
-    case Command::precharge:
-    case Command::precharge_all:
-      issue_row(chosen);
-      break;
-    case Command::refresh_all:
-    case Command::refresh_bank:
-      issue_refresh(chosen);
-      break;
-    case Command::power_down_enter:
-    case Command::power_down_exit:
-    case Command::self_refresh_enter:
-    case Command::self_refresh_exit:
-      issue_power(chosen);
-      break;
-    default:
-      issue_column(chosen, served);
-      // What comes next is decided when the bus is nearly free, with all that has arrived by then.
-      next_time_ = (pending_banks_[0] | pending_banks_[1]) != 0 ? bus_decision_ : kNever;
-      wake_for_arrivals();
-      return true;
+  if (is_read(chosen.command) || is_write(chosen.command)) {
+    issue_column(chosen, served);
+    // What comes next is decided when the bus is nearly free, with all that has arrived by then.
+    next_time_ = (pending_banks_[0] | pending_banks_[1]) != 0 ? bus_decision_ : kNever;
+    wake_for_arrivals();
+    return true;
+  }
+  if (chosen.command == Command::activate) {
+    issue_activate(chosen);
+  } else {
+    issue_other(chosen);
   }
   plan();
   next_time_ = best_.time;
   wake_for_arrivals();
   return false;
+}
+
+void ChannelController::issue_other(const Candidate& c) {
+  if (c.command == Command::precharge || c.command == Command::precharge_all) {
+    issue_row(c);
+  } else if (c.command == Command::refresh_all || c.command == Command::refresh_bank) {
+    issue_refresh(c);
+  } else {
+    issue_power(c);
+  }
+}
+
+void ChannelController::idle_until(Cycle time) {
+  if ((pending_banks_[0] | pending_banks_[1]) != 0) {
+    return;
+  }
+  for (plan(); best_.time <= time; plan()) {
+    issue_other(best_);
+  }
+  planned_ = false;
+}
+
+DramActivity ChannelController::activity(Cycle until) const {
+  const bool all = spec_.refresh == RefreshMode::all_bank;
+  DramActivity sum{.activates = counters_.activates,
+                   .reads = counters_.reads,
+                   .writes = counters_.writes,
+                   .refreshes_all = all ? counters_.refreshes : 0,
+                   .refreshes_bank = all ? 0 : counters_.refreshes};
+  for (const RankState& rank : ranks_) {
+    const BackgroundTimes times = rank.background.times(until);
+    for (std::size_t i = 0; i < kBackgrounds; ++i) {
+      sum.background[i] += clock_.time(times[i]);
+    }
+  }
+  return sum;
 }
 
 // --- issuing
@@ -149,6 +172,9 @@ void ChannelController::take_command_bus(Cycle time, bool activate) {
 void ChannelController::close(std::uint16_t bank_index, Cycle precharge, Cycle tRP) {
   BankState& bank = banks_[bank_index];
   RankState& rank = ranks_[rank_of(bank_index)];
+  if (bank.open_row != kClosed) {
+    rank.background.close(precharge);
+  }
   bank.open_row = kClosed;
   bank.activate_ok = std::max(bank.activate_ok, precharge + tRP);
   rank.quiet = std::max(rank.quiet, precharge + tRP);
@@ -201,6 +227,7 @@ void ChannelController::issue_activate(const Candidate& c) {
   bank.row_before_refresh = kClosed;
   const std::uint16_t rank_index = rank_of(c.bank);
   RankState& rank = ranks_[rank_index];
+  rank.background.open(c.time);
   rank.activates[rank.oldest] = c.time;
   rank.oldest = (rank.oldest + 1) % 4;
   rank.quiet = std::max(rank.quiet, bank.precharge_ok);

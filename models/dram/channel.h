@@ -13,6 +13,7 @@
 #include "models/dram/channel_types.h"
 #include "models/dram/clock_timing.h"
 #include "models/dram/command.h"
+#include "models/dram/energy.h"
 #include "models/dram/fifo.h"
 
 namespace kvsim::model {
@@ -38,6 +39,11 @@ class ChannelController {
   /// From now on a run joins a queued one of its row, direction and size, if there is one; whose tag it was
   /// is no longer told.
   void join_runs() { joins_ = true; }
+  /// Does what ranks do by themselves up to `time`, if nothing is queued; else that is up to date, but for
+  /// what comes before the next step(). Precondition: nothing that arrives by `time` is added later.
+  void idle_until(Cycle time);
+  /// What cost energy so far, with the time of all ranks up to `until`.
+  [[nodiscard]] DramActivity activity(Cycle until) const;
   /// Last edge of the last command.
   [[nodiscard]] Cycle last_command() const { return command_bus_free_; }
 
@@ -115,6 +121,7 @@ class ChannelController {
     std::int64_t owed_refreshes = 0;  ///< before the next self-refresh
     Cycle last_use = 0;               ///< end of the last data,
     Cycle quiet = 0;                  ///< and of everything that a command set going
+    RankBackground background;
   };
 
   struct Candidate {
@@ -189,6 +196,7 @@ class ChannelController {
   void hold(std::uint16_t rank, Cycle until);
 
   // Issuing (channel.cpp).
+  void issue_other(const Candidate& c);  ///< what moves no data and opens no row
   void take_command_bus(Cycle time, bool activate = false);
   void issue_row(const Candidate& c);
   void issue_activate(const Candidate& c);
@@ -204,6 +212,7 @@ class ChannelController {
   void update_precharge_bounds(std::uint16_t rank);
 
   ClockTiming t_;
+  CommandClock clock_;
   config::MemoryControllerSpec spec_;
   bool pooled_;  ///< each bank has a queue of its own, for reads and writes
   std::uint16_t banks_per_rank_;

@@ -11,6 +11,7 @@
 #include "models/dram/channel.h"
 #include "models/dram/legality.h"
 #include "models/testing/channel_bench.h"
+#include "models/testing/energy_recount.h"
 #include "models/testing/test_device.h"
 
 namespace kvsim::model {
@@ -166,6 +167,37 @@ TEST_P(ChannelProperty, ServesEveryBurstOnceAndNotBeforeItsTime) {
             logged(Command::write) + logged(Command::write_auto_precharge) + logged(Command::masked_write));
   EXPECT_EQ(counted.activates, logged(Command::activate));
   EXPECT_EQ(counted.refreshes, logged(Command::refresh_all) + logged(Command::refresh_bank));
+}
+
+// What the controller counts is what its commands say, in commands and in every rank's state over time.
+TEST_P(ChannelProperty, CountsWhatItsCommandsCost) {
+  ChannelBench bench(GetParam().device, GetParam().max_bursts);
+  std::vector<RowRun> runs;
+  add_traffic(bench, GetParam(), runs);
+  bench.run();
+  const Cycle end = bench.served().back().data_end + 100'000;  // some 12 refresh intervals
+  bench.idle_until(end - 1);
+  std::vector<IssuedCommand> log = bench.log();
+  std::stable_sort(log.begin(), log.end(),
+                   [](const IssuedCommand& a, const IssuedCommand& b) { return a.clock < b.clock; });
+  const DramActivity counted = bench.activity(end);
+  const DramActivity recounted = testing::recount(log, GetParam().device, end);
+  EXPECT_EQ(counted.activates, recounted.activates);
+  EXPECT_EQ(counted.reads, recounted.reads);
+  EXPECT_EQ(counted.writes, recounted.writes);
+  EXPECT_EQ(counted.refreshes_all, recounted.refreshes_all);
+  EXPECT_EQ(counted.refreshes_bank, recounted.refreshes_bank);
+  EXPECT_EQ(counted.background, recounted.background);
+  Picoseconds all;
+  for (const Picoseconds time : counted.background) {
+    EXPECT_GE(time, 0_ps);
+    all += time;
+  }
+  const config::DeviceSpec& device = GetParam().device;
+  const Picoseconds elapsed = CommandClock(command_clock(device.dram)).time(end);
+  // Each rank's five times are rounded down to a picosecond.
+  EXPECT_NEAR(all.as_double(), (elapsed * device.controller.ranks).as_double(),
+              static_cast<double>(6 * device.controller.ranks));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ChannelProperty, ::testing::ValuesIn(cases()),

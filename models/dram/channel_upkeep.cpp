@@ -216,17 +216,21 @@ void ChannelController::issue_power(const Candidate& c) {
   switch (c.command) {
     case Command::power_down_enter:
       rank.power = Power::power_down;
+      rank.background.power_down(c.time);
       break;
     case Command::self_refresh_enter:
       rank.power = Power::self_refresh;
+      rank.background.self_refresh(c.time);
       break;
     case Command::power_down_exit:
       rank.power = Power::up;
+      rank.background.wake(c.time);
       hold(rank_index, c.time + t_.tXP);
       rank.quiet = std::max(rank.quiet, c.time + t_.tCKE);
       break;
     default:
       rank.power = Power::up;
+      rank.background.wake(c.time);
       hold(rank_index, c.time + t_.tXSR);
       // JEDEC asks for a refresh of every bank between two times of self-refresh.
       rank.refresh_due = c.time + t_.tXSR;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "configs/error/error.h"
+#include "configs/spec/dram_temperature.h"
 
 namespace kvsim::model {
 
@@ -23,11 +24,16 @@ std::uint64_t capacity_of(const config::DramPartSpec& part, const config::Memory
   return static_cast<std::uint64_t>(rank_bytes(part).count() * controller.ranks * controller.channels);
 }
 
+ClockTiming timing_of(config::DramPartSpec part, const config::MemoryControllerSpec& controller) {
+  part.timing = config::timing_at(part, controller.temperature);
+  return clock_timing(part, controller.turnaround);
+}
+
 }  // namespace
 
 RequestPlayer::RequestPlayer(const config::DramPartSpec& part, const config::MemoryControllerSpec& controller,
                              Decisions decisions)
-    : timing_(clock_timing(part, controller.turnaround)),
+    : timing_(timing_of(part, controller)),
       clock_(command_clock(part)),
       map_(controller.mapping, part.banks),
       pooled_(controller.queue == QueueKind::bank),
@@ -68,6 +74,12 @@ bool RequestPlayer::take_batch(RequestSource& source) {
     check(advance(), "a full queue has something to serve");
   }
   while (!more && advance()) {
+  }
+  if (!more) {  // channels that were done before the last one stood idle
+    take_samples(end());
+    for (ChannelState& channel : channels_) {
+      channel.controller.idle_until(end());
+    }
   }
   return more;
 }
@@ -226,6 +238,9 @@ bool RequestPlayer::advance() {
     if (controller.next_time() == ChannelController::kNever) {
       return false;
     }
+    if (controller.next_time() > sample_due_) {
+      take_samples(controller.next_time());
+    }
     Served served;
     if (controller.step(served)) {
       note_served(first, served);
@@ -276,16 +291,50 @@ void RequestPlayer::note_burst(const Served& served) {
   free_tags_.push_back(served.tag);
 }
 
+// --- results
+// ----------------------------------------------------------------------------------------------------------
+
+void RequestPlayer::sample_activity(Picoseconds interval, std::vector<DramActivity>* samples) {
+  check(interval > Picoseconds(), "an interval takes time");
+  samples_ = samples;
+  sample_interval_ = next_sample_ = interval;
+  sample_due_ = clock_.cycle_at(next_sample_);
+}
+
+/// Every channel has decided all that comes before `until`.
+void RequestPlayer::take_samples(Cycle until) {
+  for (; sample_due_ <= until; sample_due_ = clock_.cycle_at(next_sample_)) {
+    for (ChannelState& channel : channels_) {
+      channel.controller.idle_until(sample_due_);
+    }
+    samples_->push_back(activity(sample_due_));
+    next_sample_ += sample_interval_;
+  }
+}
+
+DramActivity RequestPlayer::activity(Cycle until) const {
+  DramActivity sum;
+  for (const ChannelState& channel : channels_) {
+    sum += channel.controller.activity(until);
+  }
+  return sum;
+}
+
+Cycle RequestPlayer::end() const {
+  Cycle end = 0;
+  for (const ChannelState& channel : channels_) {
+    end = std::max(end, channel.bus.end());
+  }
+  return end;
+}
+
 PlayResult RequestPlayer::result() const {
   PlayResult result{.requests = requests_,
                     .reads = reads_,
                     .moved = Bytes(requests_ * kRequestBytes),
                     .read_cycles = read_cycles_,
                     .latencies = latencies_};
-  Cycle end = 0;
-  for (const ChannelState& channel : channels_) {
-    end = std::max(end, channel.bus.end());
-  }
+  const Cycle end = this->end();
   for (const ChannelState& channel : channels_) {
     result.bus += channel.bus.cycles(end);
     result.counters += channel.controller.counters();
@@ -293,6 +342,7 @@ PlayResult RequestPlayer::result() const {
       result.banks.push_back(channel.controller.bank_counters(bank));
     }
   }
+  result.activity = activity(end);
   result.elapsed = clock_.time(end);
   if (read_pieces_ > 0) {
     // In thousandths of a cycle, so that the mean is not rounded to a clock.

@@ -31,6 +31,7 @@ struct PlayResult {
   ChannelCounters counters = {};
   std::vector<BankCounters> banks = {};  ///< channel by channel
   BusCycles bus = {};                    ///< of all channels together
+  DramActivity activity = {};            ///< until `elapsed`
   // Of reads, where every burst is a decision; else empty:
   ReadCycles read_cycles = {};
   Histogram latencies = {};  ///< in cycles
@@ -50,6 +51,8 @@ class RequestPlayer {
   void log_commands(std::size_t channel, std::vector<IssuedCommand>* log) {
     channels_[channel].controller.log_commands(log);
   }
+  /// From now on what cost energy until every `interval` is added to `samples` (not owned).
+  void sample_activity(Picoseconds interval, std::vector<DramActivity>* samples);
   /// Plays the next batch of `source`, for callers that do something between batches. False after the last.
   [[nodiscard]] bool take_batch(RequestSource& source);
   [[nodiscard]] PlayResult result() const;
@@ -87,6 +90,9 @@ class RequestPlayer {
   [[nodiscard]] bool advance();
   void note_served(std::size_t channel, const Served& served);
   void note_burst(const Served& served);
+  void take_samples(Cycle until);
+  [[nodiscard]] Cycle end() const;
+  [[nodiscard]] DramActivity activity(Cycle until) const;
 
   ClockTiming timing_;
   CommandClock clock_;
@@ -112,6 +118,11 @@ class RequestPlayer {
   std::vector<InFlight> in_flight_;
   std::vector<std::uint32_t> free_tags_;
   std::uint32_t tag_ = 0;
+
+  Picoseconds sample_interval_;
+  Picoseconds next_sample_;
+  Cycle sample_due_ = ChannelController::kNever;
+  std::vector<DramActivity>* samples_ = nullptr;
 
   std::int64_t requests_ = 0;
   std::int64_t reads_ = 0;

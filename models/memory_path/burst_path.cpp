@@ -179,6 +179,16 @@ MemoryCounters BurstPath::counters() const {
   return sum;
 }
 
+DramActivity BurstPath::activity(Picoseconds now) {
+  DramActivity sum;
+  const Cycle until = clock_.cycle_at(now);
+  for (ChannelState& channel : channels_) {
+    channel.controller.idle_until(until - 1);
+    sum += channel.controller.activity(until);
+  }
+  return sum;
+}
+
 void BurstPath::log_commands(Channel channel, std::vector<IssuedCommand>* log) {
   channels_[channel.pos()].controller.log_commands(log);
 }

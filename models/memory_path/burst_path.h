@@ -26,6 +26,7 @@ class BurstPath final : public MemoryPath {
   EngineStream& add_stream(const StreamWindow& window) override;
   Picoseconds run() override;
   [[nodiscard]] MemoryCounters counters() const override;
+  [[nodiscard]] DramActivity activity(Picoseconds now) override;
   [[nodiscard]] BusTime bus_time() override { return bus_time_; }
   /// Records the commands of `channel` into `log` (not owned; null stops it).
   void log_commands(Channel channel, std::vector<IssuedCommand>* log);

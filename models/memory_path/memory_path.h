@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "configs/spec/device_spec.h"
+#include "models/dram/energy.h"
 #include "models/stream/engine_stream.h"
 
 namespace kvsim::model {
@@ -44,6 +45,9 @@ class MemoryPath {
   virtual Picoseconds run() = 0;
 
   [[nodiscard]] virtual MemoryCounters counters() const = 0;
+  /// What cost energy until `now`, which no engine has passed: with the refreshes and the sleep of ranks that
+  /// nothing was asked of.
+  [[nodiscard]] virtual DramActivity activity(Picoseconds now) = 0;
   /// What the data buses did until now.
   [[nodiscard]] virtual BusTime bus_time() = 0;
 };

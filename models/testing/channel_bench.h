@@ -23,7 +23,10 @@ class ChannelBench {
   std::uint32_t write(Cycle arrival, std::uint16_t bank, std::uint32_t row, std::uint16_t bursts = 1);
   /// Serves all that was added. A controller that stops making progress fails a check.
   void run();
+  /// What ranks do by themselves until then, after all that was added.
+  void idle_until(Cycle time) { controller_.idle_until(time); }
 
+  [[nodiscard]] DramActivity activity(Cycle until) const { return controller_.activity(until); }
   [[nodiscard]] const ClockTiming& timing() const { return timing_; }
   [[nodiscard]] const ChannelCounters& counters() const { return controller_.counters(); }
   [[nodiscard]] const std::vector<Served>& served() const { return served_; }

@@ -23,7 +23,7 @@ bool LoadResult::operator==(const LoadResult& other) const {
 }
 
 LoadResult run_loads(const config::DeviceSpec& device, Granularity granularity,
-                     const std::vector<StreamLoad>& loads, CommandLogs* logs) {
+                     const std::vector<StreamLoad>& loads, CommandLogs* logs, Picoseconds idle) {
   const std::unique_ptr<MemoryPath> made = make_memory_path(device, granularity);
   MemoryPath& path = *made;
   if (logs != nullptr) {
@@ -58,8 +58,9 @@ LoadResult run_loads(const config::DeviceSpec& device, Granularity granularity,
   result.account = settle(result.elapsed, path.bus_time(),
                           streams[static_cast<std::size_t>(last - result.ends.begin())]->engine_time());
   result.counters = path.counters();
+  result.activity = path.activity(result.elapsed + idle);
   EngineStream& later = *streams.front();
-  later.begin(result.elapsed + Picoseconds(1'000'000'000));
+  later.begin(result.elapsed + idle + Picoseconds(1'000'000'000));
   later.push(run_of(0, Bytes(kLineBytes)));
   path.run();
   result.drained = path.counters();

@@ -20,6 +20,7 @@ struct LoadResult {
   TimeAccount account;            ///< and where that time went
   std::vector<Picoseconds> ends;  ///< by stream
   MemoryCounters counters;        ///< when it was done,
+  DramActivity activity;          ///< and the idle time after it
   MemoryCounters drained;         ///< and after one line more, read when all writes had been taken
 
   bool operator==(const LoadResult& other) const;
@@ -29,8 +30,10 @@ struct LoadResult {
 using CommandLogs = std::vector<std::vector<IssuedCommand>>;
 
 /// Runs the loads side by side from time 0 on a fresh memory. `logs`, if given, gets the channels' commands.
+/// What costs energy is read after `idle` more.
 [[nodiscard]] LoadResult run_loads(const config::DeviceSpec& device, Granularity granularity,
-                                   const std::vector<StreamLoad>& loads, CommandLogs* logs = nullptr);
+                                   const std::vector<StreamLoad>& loads, CommandLogs* logs = nullptr,
+                                   Picoseconds idle = {});
 
 /// A window of `lines` reads in flight that nothing else limits.
 [[nodiscard]] StreamWindow wide_window(std::int64_t lines);

@@ -88,6 +88,16 @@ config::DeviceSpec device() {
               .tXP = tenths(75),
               .tSR = tenths(150),
               .tXSR = tenths(2875)};
+  p.energy = config::DramEnergy{.activate = Joules(1e-9),
+                                .read_burst = Joules(1.5e-9),
+                                .write_burst = Joules(1.25e-9),
+                                .refresh_all = Joules(20e-9),
+                                .refresh_bank = Joules(2e-9),
+                                .active_standby = Watts(40e-3),
+                                .precharge_standby = Watts(32e-3),
+                                .active_power_down = Watts(12e-3),
+                                .precharge_power_down = Watts(6e-3),
+                                .self_refresh = Watts(1e-3)};
 
   config::MemoryControllerSpec& c = d.controller;
   c.channels = 4;

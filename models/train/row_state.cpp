@@ -11,6 +11,7 @@ ChannelRows::ChannelRows(const TrainTiming& timing, const config::DramPartSpec& 
       all_bank_(controller.refresh == RefreshMode::all_bank),
       banks_per_rank_(static_cast<std::uint32_t>(part.banks)),
       banks_(static_cast<std::size_t>(part.banks * controller.ranks)),
+      ranks_(static_cast<std::size_t>(controller.ranks)),
       activates_of_(static_cast<std::size_t>(controller.ranks), SlotCalendar({0}, 1, timing.activate)) {
   if (controller.refresh == RefreshMode::none) {
     return;
@@ -50,6 +51,10 @@ ChannelRows::Opening ChannelRows::open_anew(std::uint32_t bank, std::uint32_t ro
   b.held_by = waited || b.row_before_refresh == row ? Owner::refresh : Owner::row;
   b.last_row = b.row;
   b.last_row_until = at - t_.tRPpb;
+  if (b.row != kClosed) {
+    note_closed(bank, at - t_.tRPpb);
+  }
+  note_open(bank, at);
   b.refreshed = false;
   b.row_before_refresh = kClosed;
   b.row = row;
@@ -65,6 +70,70 @@ ChannelRows::Opening ChannelRows::refresh_and_open(std::uint32_t bank, std::uint
   return open_anew(bank, row, asked);
 }
 
+// --- the ranks' background
+// --------------------------------------------------------------------------------------------------------
+
+// A bank that is not asked for any more is closed by its next refresh, which is made up for only when it is
+// asked for again: the rank takes note of it when another bank opens after that.
+
+void ChannelRows::note_open(std::uint32_t bank, std::int64_t activate) {
+  Rank& rank = ranks_[bank / banks_per_rank_];
+  if (activate > rank.first_due) {
+    close_due(rank, bank / banks_per_rank_ * banks_per_rank_, activate);
+  }
+  rank.background.open(activate);
+  banks_[bank].open = true;
+  rank.first_due = std::min(rank.first_due, banks_[bank].refresh_due);
+}
+
+void ChannelRows::note_closed(std::uint32_t bank, std::int64_t precharge) {
+  if (banks_[bank].open) {
+    ranks_[bank / banks_per_rank_].background.close(precharge);
+    banks_[bank].open = false;
+  }
+}
+
+void ChannelRows::close_due(Rank& rank, std::uint32_t first, std::int64_t time) {
+  rank.first_due = kNever;
+  for (std::uint32_t i = first; i < first + banks_per_rank_; ++i) {
+    Bank& b = banks_[i];
+    if (b.open && b.refresh_due < time) {
+      rank.background.close(std::max(b.refresh_due, b.precharge_ok));
+      b.open = false;
+    } else if (b.open) {
+      rank.first_due = std::min(rank.first_due, b.refresh_due);
+    }
+  }
+}
+
+DramActivity ChannelRows::activity(Picoseconds now) const {
+  std::int64_t refreshes = refreshes_;
+  const std::uint32_t step = all_bank_ ? banks_per_rank_ : 1;
+  for (std::uint32_t i = 0; i < banks_.size(); i += step) {
+    const std::int64_t due = banks_[i].refresh_due;
+    refreshes += due <= now.count() ? (now.count() - due) / t_.tREFI + 1 : 0;
+  }
+  DramActivity sum{.activates = activates(),
+                   .refreshes_all = all_bank_ ? refreshes : 0,
+                   .refreshes_bank = all_bank_ ? 0 : refreshes};
+  for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
+    RankBackground background = ranks_[r].background;
+    for (std::uint32_t i = r * banks_per_rank_; i < (r + 1) * banks_per_rank_; ++i) {
+      if (banks_[i].open && banks_[i].refresh_due < now.count()) {
+        background.close(std::max(banks_[i].refresh_due, banks_[i].precharge_ok));
+      }
+    }
+    const BackgroundTimes times = background.times(now.count());
+    for (std::size_t s = 0; s < kBackgrounds; ++s) {
+      sum.background[s] += Picoseconds(times[s]);
+    }
+  }
+  return sum;
+}
+
+// --- refresh
+// ------------------------------------------------------------------------------------------------------------------
+
 /// Makes up for the refreshes of the bank that fell due by `time`.
 void ChannelRows::refresh(std::uint32_t bank, std::int64_t time) {
   Bank& b = banks_[bank];
@@ -72,6 +141,7 @@ void ChannelRows::refresh(std::uint32_t bank, std::int64_t time) {
   const std::uint32_t end = all_bank_ ? first + banks_per_rank_ : bank + 1;
   const std::int64_t passed = (time - b.refresh_due) / t_.tREFI;  // while nobody asked for the bank
   for (std::uint32_t i = first; i < end && passed > 1; ++i) {
+    note_closed(i, std::max(banks_[i].refresh_due, banks_[i].precharge_ok));
     banks_[i].refresh_due += (passed - 1) * t_.tREFI;
   }
   refreshes_ += std::max<std::int64_t>(0, passed - 1);
@@ -92,7 +162,10 @@ void ChannelRows::refresh_once(std::uint32_t first, std::uint32_t end, std::int6
   start += open ? precharge : 0;
   for (std::uint32_t i = first; i < end; ++i) {
     Bank& b = banks_[i];
-    b.row_before_refresh = b.row != kClosed ? b.row : b.row_before_refresh;
+    if (b.row != kClosed) {
+      b.row_before_refresh = b.row;
+      note_closed(i, start - precharge);
+    }
     b.row = kClosed;
     b.refreshed = true;
     b.activate_ok = start + busy;

@@ -9,6 +9,7 @@
 
 #include "configs/spec/dram_spec.h"
 #include "models/dram/channel.h"
+#include "models/dram/energy.h"
 #include "models/train/slot_calendar.h"
 #include "models/train/train_timing.h"
 
@@ -62,6 +63,9 @@ class ChannelRows {
   [[nodiscard]] std::int64_t conflicts() const { return conflicts_; }
   [[nodiscard]] std::int64_t activates() const { return misses_ + conflicts_; }
   [[nodiscard]] std::int64_t refreshes() const { return refreshes_; }
+  /// Activates, refreshes and the ranks' time by state until `now`, with the refreshes of banks that nobody
+  /// has asked for since they fell due.
+  [[nodiscard]] DramActivity activity(Picoseconds now) const;
 
  private:
   static constexpr std::uint32_t kClosed = std::numeric_limits<std::uint32_t>::max();
@@ -78,9 +82,17 @@ class ChannelRows {
     std::int64_t activate_ok = 0;
     Owner held_by = Owner::row;  ///< why column_ok is as late as it is
     bool refreshed = false;      ///< and not opened since
+    bool open = false;           ///< for the rank's background: a refresh that fell due has closed it
+  };
+  struct Rank {
+    RankBackground background;
+    std::int64_t first_due = kNever;  ///< earliest refresh of a bank that is open
   };
 
   Opening open_anew(std::uint32_t bank, std::uint32_t row, std::int64_t asked);
+  void note_open(std::uint32_t bank, std::int64_t activate);
+  void note_closed(std::uint32_t bank, std::int64_t precharge);
+  void close_due(Rank& rank, std::uint32_t first, std::int64_t time);
   void refresh(std::uint32_t bank, std::int64_t time);
   void refresh_once(std::uint32_t first, std::uint32_t end, std::int64_t busy, std::int64_t precharge);
 
@@ -88,6 +100,7 @@ class ChannelRows {
   bool all_bank_;
   std::uint32_t banks_per_rank_;
   std::vector<Bank> banks_;
+  std::vector<Rank> ranks_;
   std::vector<SlotCalendar> activates_of_;  ///< by rank
   std::int64_t floor_ = 0;
   std::int64_t misses_ = 0;

@@ -90,5 +90,51 @@ TEST(ChannelRows, RefreshesOfAnIdleTimeAreMadeUpFor) {
   EXPECT_FALSE(f.rows.refresh_comes_before(0, 101 * f.t.tREFI - 1));
 }
 
+// --- what costs energy
+// -----------------------------------------------------------------------------------------------------------
+
+std::int64_t active(const Fixture& f, std::int64_t until) {
+  return f.rows.activity(Picoseconds(until)).background[0].count();
+}
+
+TEST(ChannelRows, ARankIsActiveUntilARefreshClosesItsLastRow) {
+  for (const RefreshMode mode : {RefreshMode::all_bank, RefreshMode::per_bank}) {
+    Fixture f(mode);
+    const std::int64_t due = mode == RefreshMode::all_bank ? f.t.tREFI : 3 * (f.t.tREFI / 8);  // of bank 2
+    f.rows.open(2, 1, 100'000);
+    EXPECT_EQ(active(f, 200'000), 100'000);
+    // Nobody asks for the bank for a hundred intervals, then somebody does.
+    EXPECT_EQ(active(f, 100 * f.t.tREFI), due - 100'000);
+    const DramActivity idle = f.rows.activity(Picoseconds(100 * f.t.tREFI - 100));
+    EXPECT_EQ(idle.refreshes_all + idle.refreshes_bank, mode == RefreshMode::all_bank ? 99 : 8 * 100 - 1);
+    const std::int64_t asked = 100 * f.t.tREFI + f.t.tREFI * 9 / 10;
+    const std::int64_t opened = f.rows.open(2, 1, asked).ready - f.t.tRCD;
+    EXPECT_EQ(active(f, opened + 1000), due - 100'000 + 1000);
+  }
+}
+
+TEST(ChannelRows, ARankIsActiveFromItsFirstRowToItsLast) {
+  for (const std::int64_t second : {500'000, 2'000'000}) {  // before bank 1 is refreshed, and after
+    Fixture f(RefreshMode::per_bank);
+    const std::int64_t interval = f.t.tREFI / 8;
+    f.rows.open(1, 1, 1'000);
+    f.rows.open(6, 1, second);
+    const std::int64_t opened = f.rows.open(3, 1, 2 * f.t.tREFI).ready - f.t.tRCD;
+    const std::int64_t gap = std::max<std::int64_t>(0, second - 2 * interval);
+    EXPECT_EQ(active(f, opened + 5), 7 * interval - 1'000 - gap + 5);
+  }
+}
+
+TEST(ChannelRows, AConflictLeavesItsRankClosedForTheRowsSake) {
+  Fixture f(RefreshMode::none);
+  f.rows.open(0, 1, 0);
+  const std::int64_t opened = f.rows.open(0, 2, 100'000).ready - f.t.tRCD;
+  EXPECT_EQ(opened, 100'000 + f.t.tRPpb);
+  EXPECT_EQ(active(f, 500'000), 500'000 - f.t.tRPpb);
+  f.rows.open(1, 1, 500'000);
+  f.rows.open(0, 3, 600'000);
+  EXPECT_EQ(active(f, 900'000), 900'000 - f.t.tRPpb) << "bank 1 stays open";
+}
+
 }  // namespace
 }  // namespace kvsim::model

@@ -352,6 +352,15 @@ MemoryCounters TrainPath::counters() const {
   return sum;
 }
 
+DramActivity TrainPath::activity(Picoseconds now) {
+  const auto bursts = [this](Bytes moved) { return moved.count() / kLineBytes * bursts_per_line_; };
+  DramActivity sum{.reads = bursts(counters_.read), .writes = bursts(counters_.written)};
+  for (const TrainChannel& channel : channels_) {
+    sum += channel.rows.activity(now);
+  }
+  return sum;
+}
+
 BusTime TrainPath::bus_time() {
   const bool busy =
       std::any_of(streams_.begin(), streams_.end(), [](const Stream& s) { return !s.window.idle(); });

@@ -26,6 +26,7 @@ class TrainPath final : public MemoryPath {
   EngineStream& add_stream(const StreamWindow& window) override;
   Picoseconds run() override;
   [[nodiscard]] MemoryCounters counters() const override;
+  [[nodiscard]] DramActivity activity(Picoseconds now) override;
   [[nodiscard]] BusTime bus_time() override;
 
  private:

@@ -12,6 +12,8 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/dram_setup.h"
 #include "sim/cli/output.h"
+#include "sim/metrics/dram_energy.h"
+#include "sim/report/energy_json.h"
 #include "sim/run/runner.h"
 
 namespace kvsim::sim {
@@ -95,6 +97,8 @@ ordered_json measure(const DramSetup& setup, const model::PatternSpec& spec) {
           {"bound_gbs", bound.count() / 1e9},
           {"of_bound", ratio(measured, bound)},
           {"mean_read_latency_ns", nanoseconds(result.mean_read_latency)},
+          {"energy",
+           energy_json(dram_energy(setup.part, result.activity, result.elapsed, result.moved), "total_mj")},
           {"load", load_json(setup, spec, measured)}};
 }
 
@@ -102,13 +106,18 @@ std::string to_text(const ordered_json& json) {
   std::string text = fmt::format("{} at peak {:.2f} GB/s, queue {}, mapping {}\n",
                                  json["part"].get<std::string>(), json["peak_gbs"].get<double>(),
                                  json["queue"].get<std::string>(), json["mapping"].get<std::string>());
-  text += fmt::format("{:<8} {:>7} {:>10} {:>10} {:>9} {:>12}\n", "pattern", "streams", "GB/s", "bound",
-                      "of bound", "latency ns");
+  text += fmt::format("{:<8} {:>7} {:>10} {:>10} {:>9} {:>12} {:>7} {:>8}\n", "pattern", "streams", "GB/s",
+                      "bound", "of bound", "latency ns", "pJ/bit", "mW");
   for (const ordered_json& p : json["patterns"]) {
-    text += fmt::format("{:<8} {:>7} {:>10.3f} {:>10.3f} {:>8.1f}% {:>12.1f}\n",
+    const bool known = !p["energy"].is_null();
+    const auto energy = [&](const char* key) {
+      return known ? fmt::format("{:.2f}", p["energy"][key].get<double>()) : "-";
+    };
+    text += fmt::format("{:<8} {:>7} {:>10.3f} {:>10.3f} {:>8.1f}% {:>12.1f} {:>7} {:>8}\n",
                         p["pattern"].get<std::string>(), p["streams"].get<std::int64_t>(),
                         p["bandwidth_gbs"].get<double>(), p["bound_gbs"].get<double>(),
-                        100 * p["of_bound"].get<double>(), p["mean_read_latency_ns"].get<double>());
+                        100 * p["of_bound"].get<double>(), p["mean_read_latency_ns"].get<double>(),
+                        energy("pj_per_bit"), energy("average_mw"));
   }
   text += "\nLatency against load (requests at random times)\n";
   for (const ordered_json& p : json["patterns"]) {

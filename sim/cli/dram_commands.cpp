@@ -14,8 +14,11 @@
 #include "models/dram/command_csv.h"
 #include "models/dram/request_player.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/dram_power.h"
 #include "sim/cli/dram_setup.h"
 #include "sim/cli/output.h"
+#include "sim/metrics/dram_energy.h"
+#include "sim/report/energy_json.h"
 #include "sim/run/runner.h"
 
 namespace kvsim::sim {
@@ -155,11 +158,33 @@ ordered_json to_json(const DramSetup& setup, const DramRun& run) {
       {"activates", c.activates},
       {"refreshes", c.refreshes},
       {"bus", bus_json(r.bus)},
+      {"energy", energy_json(dram_energy(setup.part, r.activity, r.elapsed, r.moved), "total_mj")},
       {"banks", banks_json(run, setup.controller.channels)}};
   if (r.latencies.count() > 0) {
     json["read_latency"] = latency_json(run);
   }
   return json;
+}
+
+std::string energy_text(const ordered_json& energy) {
+  if (energy.is_null()) {
+    return "";
+  }
+  const auto value = [&](const char* key) { return energy[key].get<double>(); };
+  std::string text = fmt::format("\nenergy          {:.4g} mJ, {:.1f} mW, {:.2f} pJ/bit:", value("total_mj"),
+                                 value("average_mw"), value("pj_per_bit"));
+  for (const char* kind : {"by_command", "background"}) {
+    for (const auto& [name, part] : energy[kind].items()) {
+      if (part.get<double>() > 0) {
+        text += fmt::format(" {} {:.1f} %", name, 100 * part.get<double>() / value("total_mj"));
+      }
+    }
+  }
+  text += "\nrails          ";
+  for (const auto& [name, power] : energy["rail_mw"].items()) {
+    text += fmt::format(" {} {:.1f} mW", name, power.get<double>());
+  }
+  return text;
 }
 
 std::string to_text(const DramSetup& setup, const ordered_json& json) {
@@ -181,6 +206,7 @@ std::string to_text(const DramSetup& setup, const ordered_json& json) {
   for (const auto& [name, part] : json["bus"].items()) {
     text += fmt::format("{}{} {:.2f} %", name == "data" ? "" : ", ", name, 100 * part.get<double>());
   }
+  text += energy_text(json["energy"]);
   if (json.contains("read_latency")) {
     const ordered_json& latency = json["read_latency"];
     text += fmt::format(
@@ -195,17 +221,30 @@ std::string to_text(const DramSetup& setup, const ordered_json& json) {
                             value("cpu_seconds"), value("requests_per_cpu_second") / 1e6);
 }
 
-DramRun play(const DramSetup& setup, model::RequestSource& source,
-             const std::optional<std::string>& commands) {
+/// What is written besides the result.
+struct Outputs {
+  std::optional<std::string> commands;
+  std::optional<std::string> power;
+  Picoseconds power_interval;
+};
+
+DramRun play(const DramSetup& setup, model::RequestSource& source, const Outputs& outputs) {
   model::RequestPlayer player(setup.part, setup.controller, setup.decisions);
   std::optional<CommandRecorder> recorder;
-  if (commands) {
-    recorder.emplace(setup, *commands, player);
+  std::optional<PowerRecorder> power;
+  if (outputs.commands) {
+    recorder.emplace(setup, *outputs.commands, player);
+  }
+  if (outputs.power) {
+    power.emplace(setup, *outputs.power, outputs.power_interval, player);
   }
   const double begin = cpu_seconds();
   while (player.take_batch(source)) {
     if (recorder) {
       recorder->flush();
+    }
+    if (power) {
+      power->flush();
     }
     if (interrupt_flag()) {
       throw Interrupted();
@@ -217,6 +256,9 @@ DramRun play(const DramSetup& setup, model::RequestSource& source,
   if (recorder) {
     recorder->flush();
     recorder->finish();
+  }
+  if (power) {
+    power->finish(run.result);
   }
   return run;
 }
@@ -248,7 +290,10 @@ int dram_run(const Command& self, const std::vector<std::string>& arguments) {
   Options options(self);
   add_dram_options(options);
   options.add()("trace", po::value<std::string>(), "the requests; required")(
-      "commands", po::value<std::string>(), "write every DRAM command to this file (CSV); exact only");
+      "commands", po::value<std::string>(), "write every DRAM command to this file (CSV); exact only")(
+      "power-over-time", po::value<std::string>(),
+      "write the power of each interval to this file (CSV): mW by command, of the background and by rail")(
+      "power-interval", po::value<std::string>()->default_value("10us"), "interval of --power-over-time");
   options.positional("arguments");
   if (!options.parse(arguments)) {
     return 0;
@@ -261,12 +306,17 @@ int dram_run(const Command& self, const std::vector<std::string>& arguments) {
     throw UserError("give the requests with --trace FILE; see --help");
   }
   const DramSetup setup = dram_setup(options);
-  const auto commands = options.has("commands") ? std::optional(options.text("commands")) : std::nullopt;
-  if (commands && setup.decisions != model::Decisions::bursts) {
+  const auto file = [&](const char* name) {
+    return options.has(name) ? std::optional(options.text(name)) : std::nullopt;
+  };
+  const Outputs outputs{.commands = file("commands"),
+                        .power = file("power-over-time"),
+                        .power_interval = time_option(options, "power-interval", Picoseconds())};
+  if (outputs.commands && setup.decisions != model::Decisions::bursts) {
     throw UserError("--commands: the bursts of a train have no commands of their own; use --fidelity exact");
   }
   const std::unique_ptr<model::RequestSource> source = model::open_requests(options.text("trace"));
-  const ordered_json json = to_json(setup, play(setup, *source, commands));
+  const ordered_json json = to_json(setup, play(setup, *source, outputs));
   write_stdout(setup.json ? json.dump(2) + "\n" : to_text(setup, json));
   return 0;
 }

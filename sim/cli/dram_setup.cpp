@@ -12,8 +12,10 @@
 #include "configs/error/error.h"
 #include "configs/schema/yaml.h"
 #include "configs/spec/address_map.h"
+#include "configs/spec/dram_temperature.h"
 #include "configs/spec/resolve.h"
 #include "configs/spec/schemas.h"
+#include "configs/units/text.h"
 
 namespace kvsim::sim {
 
@@ -131,6 +133,47 @@ void set_queue(DramSetup& setup, const std::string& text) {
 }
 
 template <class T>
+T quantity(const Options& options, const char* name) {
+  const Parsed<T> parsed = parse<T>(options.text(name));
+  if (!parsed.value) {
+    throw UserError(fmt::format("--{}: {}", name, parsed.reason));
+  }
+  return *parsed.value;
+}
+
+void set_power(DramSetup& setup, const Options& options) {
+  config::MemoryControllerSpec& c = setup.controller;
+  c.postponed_refreshes = number_option(options, "postponed-refreshes", 0, 8);
+  if (options.has("power-down")) {
+    c.power_down = time_option(options, "power-down", Picoseconds(-1));
+  }
+  if (options.has("self-refresh")) {
+    c.self_refresh = time_option(options, "self-refresh", Picoseconds(-1));
+  }
+  if (c.power_down && c.self_refresh && *c.self_refresh <= *c.power_down) {
+    throw UserError("--self-refresh: is not above --power-down; the rank would never power down");
+  }
+  if (c.self_refresh && c.refresh == config::RefreshMode::none) {
+    throw UserError("--self-refresh: a rank that is not refreshed (--refresh none) does not refresh itself");
+  }
+  c.temperature = quantity<Celsius>(options, "temperature");
+  if (c.temperature < Celsius(-40) || c.temperature > Celsius(125)) {
+    throw UserError(
+        fmt::format("--temperature: '{}' is not from -40 C to 125 C", options.text("temperature")));
+  }
+  const Hertz clock = command_clock(setup.part);
+  const config::DramTiming& t = setup.part.timing;
+  const Picoseconds busy = c.refresh == config::RefreshMode::per_bank
+                               ? duration(t.tpbR2pbR, clock) * setup.part.banks
+                               : duration(t.tRFCab, clock);
+  if (c.refresh != config::RefreshMode::none &&
+      busy.as_double() * refresh_rate(setup.part, c.temperature) >= duration(t.tREFI, clock).as_double()) {
+    throw UserError(fmt::format("--temperature: at {} refreshes of {} in all do not fit into tREFI any more",
+                                to_text(c.temperature), to_text(busy)));
+  }
+}
+
+template <class T>
 T choice(const Options& options, const char* name) {
   const std::string text = options.text(name);
   std::string known;
@@ -156,8 +199,14 @@ void add_dram_options(Options& options) {
                "row-bank-column (default), bank-row-column, row-bank-column-group (bank groups take turns "
                "line by line; default where a part has them), or a file with the bits of each coordinate")(
       "refresh", po::value<std::string>()->default_value("all_bank"), "all_bank, per_bank or none")(
+      "postponed-refreshes", po::value<std::string>()->default_value("0"),
+      "refreshes that may wait while requests are queued, 0 to 8")(
       "page-policy", po::value<std::string>()->default_value("open"),
       "open, closed or adaptive (a row is closed after 200 ns without a request)")(
+      "power-down", po::value<std::string>(), "idle time after which a rank powers down, such as 1us; never")(
+      "self-refresh", po::value<std::string>(), "idle time after which a rank refreshes itself; never")(
+      "temperature", po::value<std::string>()->default_value("45 C"),
+      "of the DRAM; the hotter, the more often it is refreshed")(
       "format", po::value<std::string>()->default_value("text"), "text or json");
 }
 
@@ -177,6 +226,7 @@ DramSetup dram_setup(const Options& options) {
   if (c.refresh == config::RefreshMode::per_bank && setup.part.timing.tRFCpb == config::ClockedTime{}) {
     throw UserError(fmt::format("--refresh: {} has no refresh of one bank", setup.part_id));
   }
+  set_power(setup, options);
   set_queue(setup, options.text("queue"));
   set_mapping(setup, options);
 
@@ -195,6 +245,16 @@ DramSetup dram_setup(const Options& options) {
 
 std::int64_t number_option(const Options& options, const char* name, std::int64_t least, std::int64_t most) {
   return number(options.text(name), fmt::format("--{}", name).c_str(), least, most);
+}
+
+Picoseconds time_option(const Options& options, const char* name, Picoseconds least) {
+  const auto time = quantity<Picoseconds>(options, name);
+  constexpr Picoseconds kLongest(1'000'000'000'000);  // as in a scenario
+  if (time <= least || time > kLongest) {
+    throw UserError(fmt::format("--{}: '{}' is not {}up to {}", name, options.text(name),
+                                least < Picoseconds() ? "" : "above 0, and ", to_text(kLongest)));
+  }
+  return time;
 }
 
 }  // namespace kvsim::sim

@@ -21,12 +21,17 @@ struct DramSetup {
   bool json = false;
 };
 
-/// Adds --part, --fidelity, --queue, --mapping, --refresh, --page-policy and --format.
+/// Adds --part, --fidelity, --queue, --mapping, --refresh, --postponed-refreshes, --page-policy,
+/// --power-down,
+/// --self-refresh, --temperature and --format.
 void add_dram_options(Options& options);
 /// Reads them. Throws UserError.
 [[nodiscard]] DramSetup dram_setup(const Options& options);
 /// A whole number of an option.
 [[nodiscard]] std::int64_t number_option(const Options& options, const char* name, std::int64_t least,
                                          std::int64_t most);
+
+/// A time of an option. Throws UserError if it is none or not above `least`.
+[[nodiscard]] Picoseconds time_option(const Options& options, const char* name, Picoseconds least);
 
 }  // namespace kvsim::sim

@@ -100,6 +100,23 @@ std::vector<BreakdownPart> breakdown_of(const Measurement& sum) {
   return parts;
 }
 
+/// What was simulated of operators tells how the ranks' time divides over the states; there was as much of it
+/// as the steps took, threads' meetings included.
+std::optional<DramEnergyFigures> energy_of(const config::DeviceSpec& device, const Measurement& sum) {
+  model::DramActivity activity = sum.activity();
+  double measured = 0;
+  for (const Picoseconds time : activity.background) {
+    measured += time.as_double();
+  }
+  const auto ranks = static_cast<double>(device.controller.channels * device.controller.ranks);
+  for (Picoseconds& time : activity.background) {
+    time =
+        Picoseconds(measured > 0 ? std::llround(time.as_double() / measured * ranks * sum.picoseconds()) : 0);
+  }
+  return dram_energy(device.dram, activity, Picoseconds(std::llround(sum.picoseconds())),
+                     Bytes(std::llround(sum.bytes_read() + sum.bytes_written())));
+}
+
 Speed speed_of(const config::RunSpec& spec, const RunRecord& record) {
   const auto prefill = steps_of(record, Phase::prefill);
   const auto decode = steps_of(record, Phase::decode);
@@ -142,6 +159,8 @@ Speed speed_of(const config::RunSpec& spec, const RunRecord& record) {
     bytes += step->model_bytes;
   }
   const auto tokens = static_cast<double>(decode.size());
+  speed.energy = energy_of(spec.device, sum);
+  speed.energy_per_token = speed.energy ? speed.energy->account.total() / tokens : Joules();
   speed.bytes_per_token = bytes / static_cast<std::int64_t>(decode.size());
   speed.roofline_tokens_per_second = peak_bandwidth(spec.device).count() / (bytes.as_double() / tokens);
   speed.mean_tokens_per_second = tokens / elapsed;

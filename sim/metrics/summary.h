@@ -9,6 +9,7 @@
 
 #include "configs/spec/run_spec.h"
 #include "configs/units/quantity.h"
+#include "sim/metrics/dram_energy.h"
 #include "sim/run/run_record.h"
 
 namespace kvsim::sim {
@@ -46,8 +47,10 @@ struct Speed {
   std::vector<BreakdownPart> breakdown;                ///< of the mean decode token, adding up to 1
   BytesPerSecond read, written;                        ///< mean over decode
   double row_hit = 0, row_miss = 0, row_conflict = 0;  ///< shares of DRAM column commands
-  Bytes bytes_per_token;                               ///< weights and KV of the mean decode token
-  double roofline_tokens_per_second = 0;               ///< peak bandwidth / bytes_per_token
+  std::optional<DramEnergyFigures> energy;             ///< of all decode steps; none: the part has none
+  Joules energy_per_token;
+  Bytes bytes_per_token;                  ///< weights and KV of the mean decode token
+  double roofline_tokens_per_second = 0;  ///< peak bandwidth / bytes_per_token
   double mean_tokens_per_second = 0;
   double simulated_share = 0;
   double relative_ci = 0;       ///< half-width of the 95 % interval of the whole run's time, over that time

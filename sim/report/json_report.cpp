@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/spec/resolve.h"
+#include "sim/report/energy_json.h"
 #include "sim/report/report.h"
 #include "sim/version.h"
 
@@ -43,7 +44,7 @@ bool decoded(const Summary& summary) {
 /// Over decode steps, and so nothing where none ran.
 ordered_json dram(const Summary& summary) {
   ordered_json json = {{"peak_gbs", summary.peak.count() / 1e9}};
-  for (const char* key : {"read_gbs", "write_gbs", "row_hit", "row_miss", "row_conflict"}) {
+  for (const char* key : {"read_gbs", "write_gbs", "row_hit", "row_miss", "row_conflict", "energy"}) {
     json[key] = nullptr;
   }
   if (decoded(summary)) {
@@ -52,6 +53,10 @@ ordered_json dram(const Summary& summary) {
                  {"row_hit", summary.speed->row_hit},
                  {"row_miss", summary.speed->row_miss},
                  {"row_conflict", summary.speed->row_conflict}});
+    if (const Speed& speed = *summary.speed; speed.energy) {
+      json["energy"] = energy_json(speed.energy, "mj_per_token",
+                                   ratio(speed.energy_per_token, speed.energy->account.total()));
+    }
   }
   return json;
 }

@@ -57,8 +57,16 @@ void dram(Out out, const Summary& summary) {
   fmt::format_to(out, "DRAM while decoding    {} read, {} written, of {} peak ({})\n", human(speed.read),
                  human(speed.written), human(summary.peak),
                  percent((speed.read.count() + speed.written.count()) / summary.peak.count()));
-  fmt::format_to(out, "Rows                   {} hit, {} miss, {} conflict\n\n", percent(speed.row_hit),
+  fmt::format_to(out, "Rows                   {} hit, {} miss, {} conflict\n", percent(speed.row_hit),
                  percent(speed.row_miss), percent(speed.row_conflict));
+  if (speed.energy) {
+    const DramEnergyFigures& e = *speed.energy;
+    fmt::format_to(
+        out, "DRAM energy            {:.1f} mJ per token, {:.0f} mW, {:.2f} pJ/bit; {} in the background\n",
+        speed.energy_per_token.count() * 1e3, e.mean.count() * 1e3, e.picojoules_per_bit,
+        percent(ratio(e.account.background(), e.account.total())));
+  }
+  fmt::format_to(out, "\n");
 }
 
 void item(Out out, const model::LedgerItem& item, const char* remark) {

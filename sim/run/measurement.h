@@ -16,7 +16,8 @@ namespace kvsim::sim {
 class Measurement {
  public:
   Measurement() = default;
-  Measurement(const model::TimeAccount& path, const model::MemoryCounters& memory);
+  Measurement(const model::TimeAccount& path, const model::MemoryCounters& memory,
+              const model::DramActivity& activity);
 
   [[nodiscard]] double picoseconds() const { return values_[kTime]; }
   [[nodiscard]] double part(model::Owner owner) const {
@@ -27,6 +28,9 @@ class Measurement {
   [[nodiscard]] double row_hits() const { return values_[kMemory + 2]; }
   [[nodiscard]] double row_misses() const { return values_[kMemory + 3]; }
   [[nodiscard]] double row_conflicts() const { return values_[kMemory + 4]; }
+
+  /// To whole commands and picoseconds.
+  [[nodiscard]] model::DramActivity activity() const;
 
   [[nodiscard]] double largest_part() const;
 
@@ -49,7 +53,10 @@ class Measurement {
   static constexpr std::size_t kParts = 1;
   static constexpr std::size_t kMemory = kParts + model::kOwners;
 
-  std::array<double, kMemory + 5> values_{};
+  static constexpr std::size_t kActivity = kMemory + 5;
+  static constexpr std::size_t kBackground = kActivity + 5;
+
+  std::array<double, kBackground + model::kBackgrounds> values_{};
 };
 
 }  // namespace kvsim::sim

@@ -268,14 +268,16 @@ class Runner : public sc_core::sc_module {
   [[nodiscard]] Measurement barrier() const {
     model::TimeAccount account;
     account.add(model::Owner::barrier, spec_.engine.barrier);
-    return {account, {}};
+    return {account, {}, {}};
   }
 
   [[nodiscard]] Measurement measure(const Operation& operation, Bytes read_once) {
-    const model::MemoryCounters before = soc_.memory().counters();
+    model::MemoryPath& memory = soc_.memory();
+    const model::MemoryCounters before = memory.counters();
+    const model::DramActivity activity_before = memory.activity(model::now());
     model::TimeAccount account = soc_.cpu().run(operation.threads, read_once);
     account.add(model::Owner::barrier, spec_.engine.barrier);
-    return {account, soc_.memory().counters() - before};
+    return {account, memory.counters() - before, memory.activity(model::now()) - activity_before};
   }
 
   /// Gives every step what its reused operators take.

@@ -16,7 +16,7 @@ class Soc : public sc_core::sc_module {
   Soc(const sc_core::sc_module_name& name, const config::DeviceSpec& device, model::Granularity granularity);
 
   [[nodiscard]] model::Cpu& cpu() { return cpu_; }
-  [[nodiscard]] const model::MemoryPath& memory() { return memory_.path(); }
+  [[nodiscard]] model::MemoryPath& memory() { return memory_.path(); }
 
  private:
   model::MemorySystem memory_;

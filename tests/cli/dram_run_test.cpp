@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `kvsim dram run` and `bench` as a user meets them.
+#include <array>
+#include <cmath>
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -68,6 +72,9 @@ TEST_F(DramRun, ItsCommandsAreLegal) {
                                                     {"--page-policy", "closed"},
                                                     {"--queue", "bank:8"},
                                                     {"--page-policy", "adaptive"},
+                                                    {"--power-down", "20ns"},
+                                                    {"--power-down", "20ns", "--self-refresh", "200ns"},
+                                                    {"--postponed-refreshes", "4"},
                                                     {"--mapping", "bank-row-column"}}) {
       std::vector<std::string> all = {"--part", part, "--commands", commands};
       all.insert(all.end(), options.begin(), options.end());
@@ -80,6 +87,91 @@ TEST_F(DramRun, ItsCommandsAreLegal) {
       EXPECT_THAT(checked.out, HasSubstr("violations  0\n"));
     }
   }
+}
+
+TEST_F(DramRun, EnergyAddsUp) {
+  const json result = json::parse(run(trace(20000), {"--format", "json", "--power-down", "50ns"}).out);
+  const json& energy = result["energy"];
+  double sum = 0;
+  for (const char* kind : {"by_command", "background"}) {
+    for (const auto& [part, millijoules] : energy[kind].items()) {
+      sum += millijoules.get<double>();
+    }
+  }
+  const double total = energy["total_mj"];
+  EXPECT_NEAR(sum, total, 1e-9 * total);
+  EXPECT_NEAR(energy["by_command"]["read"].get<double>(), result["reads"].get<double>() * 4.337e-6, 1e-9);
+  EXPECT_NEAR(energy["by_command"]["activate"].get<double>(), result["activates"].get<double>() * 2.409e-6,
+              1e-9);
+  EXPECT_NEAR(energy["average_mw"], total / result["seconds_simulated"].get<double>(), 1e-6 * total / 1e-6);
+  EXPECT_NEAR(energy["pj_per_bit"], total * 1e9 / (20000 * 512), 1e-6);
+  double rails = 0;
+  for (const auto& [rail, power] : energy["rail_mw"].items()) {
+    rails += power.get<double>();
+  }
+  EXPECT_EQ(energy["rail_mw"].size(), 3U);
+  EXPECT_NEAR(rails, energy["average_mw"], 0.002 * rails);
+}
+
+/// Mean power over the rows of a CSV, each as long as it lasts, is the run's.
+TEST_F(DramRun, PowerOverTimeIsTheEnergyInPieces) {
+  const std::string csv = folder.path("power.csv");
+  for (const char* fidelity : {"exact", "train"}) {
+    const Outcome outcome = run(trace(20000), {"--format", "json", "--power-over-time", csv, "--fidelity",
+                                               fidelity, "--power-interval", "7 us"});
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    const json result = json::parse(outcome.out);
+    std::ifstream file(csv);
+    std::string line;
+    std::getline(file, line);
+    EXPECT_EQ(
+        line,
+        "time_ns,total_mw,activate_mw,read_mw,write_mw,refresh_mw,background_mw,VDD1_mw,VDD2_mw,VDDQ_mw");
+    std::vector<std::array<double, 3>> rows;  // time, all, rails
+    while (std::getline(file, line)) {
+      std::array<double, 10> cells{};
+      std::istringstream text(line);
+      for (double& cell : cells) {
+        text >> cell;
+        text.get();
+      }
+      rows.push_back({cells[0], cells[1], cells[7] + cells[8] + cells[9]});
+      EXPECT_NEAR(cells[1], cells[2] + cells[3] + cells[4] + cells[5] + cells[6], 0.004);
+      EXPECT_NEAR(cells[1], rows.back()[2], 0.002 * cells[1]);
+    }
+    const double end = result["seconds_simulated"].get<double>() * 1e9;
+    ASSERT_EQ(rows.size(), static_cast<std::size_t>(std::ceil(end / 7000)));
+    double millijoules = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      EXPECT_EQ(rows[i][0], 7000.0 * static_cast<double>(i));
+      millijoules += rows[i][1] * ((i + 1 < rows.size() ? rows[i + 1][0] : end) - rows[i][0]) * 1e-9;
+    }
+    EXPECT_NEAR(millijoules, result["energy"]["total_mj"], 1e-4 * millijoules);
+  }
+}
+
+TEST_F(DramRun, PowerOptionsAreChecked) {
+  const auto refused = [&](const std::vector<std::string>& options, const std::string& message) {
+    const Outcome outcome = run(trace(10), options);
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr(message));
+  };
+  refused({"--power-down", "1"}, "--power-down: ");
+  refused({"--power-down", "2s"}, "--power-down: '2s' is not up to 1 s");
+  refused({"--power-down", "2us", "--self-refresh", "1us"}, "--self-refresh: is not above --power-down");
+  refused({"--self-refresh", "1us", "--refresh", "none"}, "--self-refresh: a rank that is not refreshed");
+  refused({"--temperature", "126 C"}, "--temperature: '126 C' is not from -40 C to 125 C");
+  refused({"--postponed-refreshes", "9"}, "--postponed-refreshes: '9' is not a whole number from 0 to 8");
+  refused({"--power-over-time", folder.path("p.csv"), "--power-interval", "0 ns"}, "--power-interval: ");
+  refused({"--power-over-time", "/nowhere/p.csv"}, "/nowhere/p.csv: cannot be written");
+}
+
+TEST_F(DramRun, HeatCostsRefreshes) {
+  const json cool = json::parse(run(trace(20000), {"--format", "json"}).out);
+  const json hot = json::parse(run(trace(20000), {"--format", "json", "--temperature", "90 C"}).out);
+  EXPECT_NEAR(hot["refreshes"].get<double>() / hot["seconds_simulated"].get<double>(),
+              2 * cool["refreshes"].get<double>() / cool["seconds_simulated"].get<double>(),
+              0.05 * 2 * cool["refreshes"].get<double>() / cool["seconds_simulated"].get<double>());
 }
 
 TEST_F(DramRun, ABinaryTraceIsTheSameAsText) {
