@@ -13,6 +13,7 @@
 #include "configs/error/error.h"
 #include "models/dram/command_csv.h"
 #include "models/dram/request_player.h"
+#include "models/psram/psram_player.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/dram_setup.h"
 #include "sim/cli/output.h"
@@ -195,8 +196,24 @@ std::string to_text(const DramSetup& setup, const ordered_json& json) {
                             value("cpu_seconds"), value("requests_per_cpu_second") / 1e6);
 }
 
+DramRun play_psram(const DramSetup& setup, model::RequestSource& source) {
+  model::PsramPlayer player(setup.part, setup.controller);
+  const double begin = cpu_seconds();
+  while (player.take_batch(source)) {
+    if (interrupt_flag()) {
+      throw Interrupted();
+    }
+  }
+  return {.result = player.result(),
+          .cpu = cpu_seconds() - begin,
+          .clock_ns = 1e9 / command_clock(setup.part).as_double()};
+}
+
 DramRun play(const DramSetup& setup, model::RequestSource& source,
              const std::optional<std::string>& commands) {
+  if (setup.part.psram) {
+    return play_psram(setup, source);
+  }
   model::RequestPlayer player(setup.part, setup.controller, setup.decisions);
   std::optional<CommandRecorder> recorder;
   if (commands) {
@@ -264,6 +281,10 @@ int dram_run(const Command& self, const std::vector<std::string>& arguments) {
   const auto commands = options.has("commands") ? std::optional(options.text("commands")) : std::nullopt;
   if (commands && setup.decisions != model::Decisions::bursts) {
     throw UserError("--commands: the bursts of a train have no commands of their own; use --fidelity exact");
+  }
+  if (commands && setup.part.psram) {
+    throw UserError(
+        fmt::format("--commands: {} is a serial PSRAM, which has no DRAM commands", setup.part_id));
   }
   const std::unique_ptr<model::RequestSource> source = model::open_requests(options.text("trace"));
   const ordered_json json = to_json(setup, play(setup, *source, commands));
