@@ -161,7 +161,8 @@ class ChannelController {
   void plan_banks(unsigned list);
   void select(unsigned list);
   void plan_bank(std::uint16_t bank, unsigned list);
-  [[nodiscard]] bool can_wait(const Candidate& c) const;
+  [[nodiscard]] bool can_wait(const Candidate& c, unsigned list) const;
+  [[nodiscard]] bool is_followed(const Candidate& c, unsigned list) const;
   [[nodiscard]] Candidate candidate(std::uint16_t bank, unsigned list) const;
   [[nodiscard]] std::uint16_t oldest_hit(BankState& bank, unsigned list);
   void offer(const Candidate& candidate);
