@@ -38,13 +38,18 @@ const BadDram kBadParts[] = {
     {"banks: 0", "dram.banks: '0' is out of range; allowed is 1 to 64"},
     {"banks: 12", "dram.banks: '12' is not a power of two"},
     {"rows: 0", "dram.rows: '0' is out of range"},
+    {"banks_per_refresh: 16", "dram.banks_per_refresh: a refresh cannot take 16 of 8 banks"},
+    {"banks_per_refresh: 3", "dram.banks_per_refresh: '3' is not a power of two"},
     {"width_bits: 64",
      "dram.burst_length: a burst of 16 on 64 data lines is 128 B, which does not divide a line of 64 B"},
     {"rows: 131072", "mapping.row: has 16 bits, but 131072 rows need 17"},
     {"banks: 16", "mapping.bank: has 3 bits, but 16 banks need 4"},
     {"columns: 2048", "mapping.column: has 11 bits, but 4096 bytes of a row need 12"},
     {"standard: lpddr6",
-     "dram.standard: 'lpddr6' is not one of lpddr3, lpddr4, lpddr4x, lpddr5, lpddr5x, ddr4, ddr5"},
+     "dram.standard: 'lpddr6' is not one of lpddr3, lpddr4, lpddr4x, lpddr5, lpddr5x, ddr4, ddr5, psram"},
+    {"standard: psram", "missing 'psram', which a part of its standard has its timings in"},
+    {"psram: {command: 3 tCK, read_latency: 9 tCK, write_latency: 4 tCK, tCPH: 2 tCK, tCEM: 8 us}",
+     "dram.psram: is not for this standard, whose timings are in 'timing'"},
     {"energy: 3", "dram.energy: expects a map with the keys activate, read_burst"},
     {"energy: {activate: -1 nJ}", "energy.activate: '-1 nJ' is negative"},
     {"energy: {activate: 1 W}", "energy.activate: '1 W' has the unknown unit 'W'"},
@@ -114,6 +119,20 @@ TEST_F(BadDramTest, MapsThatOverlapLeaveAHoleToo) {
 TEST_F(BadDramTest, LinesThatNoBurstDividesAreRefused) {
   expect_refused("dram: {burst_length: 64, timing: {tCCD: 32 tCK, tCCD_L: 32 tCK}}",
                  "a burst of 64 on 16 data lines is 128 B, which does not divide a line of 64 B");
+}
+
+TEST_F(BadDramTest, SerialPartsAreRefused) {
+  const std::string base = "extends: psram_aps6408l_esp32s3\n";
+  const auto refused = [&](const std::string& change) {
+    return message_of([&] { static_cast<void>(load_dram_part(write("p.yaml", base + change).string())); });
+  };
+  EXPECT_THAT(refused("banks: 2"), HasSubstr("banks: a serial PSRAM has one bank in one group"));
+  EXPECT_THAT(refused("psram: {tCEM: 600 ns}"), HasSubstr("psram.tCEM: '600 ns' is less than the"));
+  EXPECT_THAT(refused("burst_length: 128"), HasSubstr("burst_length: '128' is out of range"));
+  EXPECT_THAT(refused("timing: {tRCD: 18 ns}"), HasSubstr("timing"));
+  EXPECT_EQ(refused("psram: {tCEM: 1 us}"), "no error");
+  EXPECT_THAT(error_of("device: {extends: rk3588, dram: psram_aps6408l_esp32s3}\nmodel: tinyllama_1_1b\n"),
+              HasSubstr("is a serial PSRAM, which only 'kvsim dram run'"));
 }
 
 TEST_F(BadDramTest, WhatIsPossibleIsTaken) {

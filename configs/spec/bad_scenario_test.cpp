@@ -72,7 +72,7 @@ const BadScenario kBadScenarios[] = {
      "main.yaml:1:49: device.dram.timing.tCCD: ", "'4 tCK' is less than a burst of 16 takes, 8 tCK"},
     {"device: {extends: rk3588, dram: {timing: {tRFCpb: 500 ns, tRFCab: 500 ns}}}\nmodel: llama3_8b\n",
      "main.yaml:1:51: device.dram.timing.tRFCpb: ",
-     "'500 ns' for each of 8 banks leaves no time within tREFI"},
+     "'500 ns' for each of 8 refreshes leaves no time within tREFI"},
     {"device: {extends: rk3588, dram: {columns: 8}}\nmodel: llama3_8b\n",
      "main.yaml:1:43: device.dram.columns: ", "a row of 8 columns is shorter than a burst of 16"},
     {"device: {extends: rk3588, dram: {bank_groups: 16}}\nmodel: llama3_8b\n",

@@ -32,9 +32,14 @@ void check_refresh(const DeviceSpec& device, const Place& place) {
         fmt::format("is per_bank, but {} has no refresh of one bank (tRFCpb is 0); use all_bank",
                     device.dram.name));
   }
+  if (controller.postponed_refreshes > most_postponed(device.dram)) {
+    place.error("controller.postponed_refreshes",
+                fmt::format("{} is more than the {} that {} lets wait", controller.postponed_refreshes,
+                            most_postponed(device.dram), device.dram.name));
+  }
   const Hertz clock = command_clock(device.dram);
-  const Picoseconds busy =
-      per_bank ? duration(timing.tpbR2pbR, clock) * device.dram.banks : duration(timing.tRFCab, clock);
+  const Picoseconds busy = per_bank ? duration(timing.tpbR2pbR, clock) * bank_refreshes(device.dram)
+                                    : duration(timing.tRFCab, clock);
   const double rate = refresh_rate(device.dram, controller.temperature);
   if (busy.as_double() * rate >= duration(timing.tREFI, clock).as_double()) {
     place.error(
@@ -47,6 +52,12 @@ void check_refresh(const DeviceSpec& device, const Place& place) {
 }
 
 void check_memory(const DeviceSpec& device, const Place& place) {
+  if (device.dram.standard == DramStandard::psram) {
+    return place.error("dram",
+                       fmt::format("{} is a serial PSRAM, which only 'kvsim dram run' and 'dram bench' "
+                                   "can simulate; use a DRAM part",
+                                   device.dram.name));
+  }
   const Bytes capacity = dram_capacity(device);
   if (device.os.firmware + device.os.reserve >= capacity) {
     place.error("os.reserve",

@@ -40,6 +40,18 @@ Bytes dram_capacity(const DeviceSpec& device) {
   return rank_bytes(device.dram) * (device.controller.channels * device.controller.ranks);
 }
 
+std::int64_t refresh_sets(const DramPartSpec& part) {
+  return part.banks / part.banks_per_refresh;
+}
+
+std::int64_t bank_refreshes(const DramPartSpec& part) {
+  return refresh_sets(part) * (part.standard == DramStandard::ddr5 ? 2 : 1);
+}
+
+std::int64_t most_postponed(const DramPartSpec& part) {
+  return part.standard == DramStandard::ddr5 ? 4 : 8;
+}
+
 std::vector<std::string> part_notes(const DramPartSpec& part) {
   std::vector<std::string> notes;
   const Hertz clock = command_clock(part);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables of DRAM parts, and what must hold between their values.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <string_view>
@@ -54,9 +55,44 @@ void check_timing(const DramPartSpec& part, const Place& place) {
     place.error("timing.tCCD", fmt::format("'{}' is less than a burst of {} takes, {}", to_text(timing.tCCD),
                                            part.burst_length, to_text(burst)));
   }
-  if (length(timing.tRFCpb) * part.banks >= length(timing.tREFI)) {
-    place.error("timing.tRFCpb", fmt::format("'{}' for each of {} banks leaves no time within tREFI, {}",
-                                             to_text(timing.tRFCpb), part.banks, to_text(timing.tREFI)));
+  if (length(timing.tRFCpb) * bank_refreshes(part) >= length(timing.tREFI)) {
+    place.error("timing.tRFCpb",
+                fmt::format("'{}' for each of {} refreshes leaves no time within tREFI, {}",
+                            to_text(timing.tRFCpb), bank_refreshes(part), to_text(timing.tREFI)));
+  }
+}
+
+/// Which tables a part has is its standard's matter.
+bool has_its_timings(const DramPartSpec& part, const Place& place) {
+  const bool serial = part.standard == DramStandard::psram;
+  const bool has_timing = place.value().find("timing") != nullptr;
+  if (serial == part.psram.has_value() && serial != has_timing) {
+    return true;
+  }
+  const std::string_view wanted = serial ? "psram" : "timing";
+  if (serial ? !part.psram.has_value() : !has_timing) {
+    place.error("", fmt::format("missing '{}', which a part of its standard has its timings in", wanted));
+  } else {
+    place.error(serial ? "timing" : "psram",
+                fmt::format("is not for this standard, whose timings are in '{}'", wanted));
+  }
+  return false;
+}
+
+void check_psram(const DramPartSpec& part, const Place& place) {
+  const PsramTiming& t = *part.psram;
+  const Hertz clock = command_clock(part);
+  if (part.banks != 1 || part.bank_groups != 1) {
+    place.error("banks", "a serial PSRAM has one bank in one group");
+  }
+  const Picoseconds burst =
+      duration({.time = {}, .clocks = part.burst_length / part.transfers_per_clock}, clock);
+  const Picoseconds select = duration(t.setup, clock) + duration(t.command, clock) +
+                             std::max(duration(t.read_latency, clock), duration(t.write_latency, clock)) +
+                             duration(t.refresh_latency, clock) + burst + duration(t.hold, clock);
+  if (select > duration(t.tCEM, clock)) {
+    place.error("psram.tCEM", fmt::format("'{}' is less than the {} that a burst of {} takes",
+                                          to_text(t.tCEM), to_text(select), part.burst_length));
   }
 }
 
@@ -98,9 +134,17 @@ void check_rails(const DramPartSpec& part, const Place& place) {
 }
 
 void check_part(const DramPartSpec& part, const Place& place) {
+  if (!has_its_timings(part, place)) {
+    return;
+  }
   if (part.bank_groups > part.banks) {
     place.error("bank_groups",
                 fmt::format("{} bank groups cannot share {} banks", part.bank_groups, part.banks));
+  }
+  if (part.banks_per_refresh > part.banks) {
+    place.error("banks_per_refresh",
+                fmt::format("a refresh cannot take {} of {} banks", part.banks_per_refresh, part.banks));
+    return;
   }
   if (part.columns < part.burst_length) {
     place.error("columns", fmt::format("a row of {} columns is shorter than a burst of {}", part.columns,
@@ -120,6 +164,9 @@ void check_part(const DramPartSpec& part, const Place& place) {
                 fmt::format("a burst of {} on {} data lines is {}, which does not divide a line of {}",
                             part.burst_length, part.width_bits, to_text(burst_bytes(part)), to_text(kLine)));
   }
+  if (part.psram) {
+    return check_psram(part, place);
+  }
   check_timing(part, place);
   check_rails(part, place);
 }
@@ -129,8 +176,27 @@ bool delays_masked_writes(DramStandard standard) {
   return standard == DramStandard::lpddr4 || standard == DramStandard::lpddr4x;
 }
 
-/// Timings that follow from others and from the standard.
+bool is_lpddr5(DramStandard standard) {
+  return standard == DramStandard::lpddr5 || standard == DramStandard::lpddr5x;
+}
+
+/// JESD209-5: with 16 banks, in bank groups or not, a per-bank refresh takes two of them. JESD79-5: it takes
+/// the same bank of every group.
+std::int64_t banks_per_refresh(const DramPartSpec& part) {
+  if (part.standard == DramStandard::ddr5) {
+    return part.bank_groups;
+  }
+  return is_lpddr5(part.standard) && part.banks == 16 ? 2 : 1;
+}
+
+/// What follows from the rest and from the standard.
 void complete_part(DramPartSpec& part, const Place& place) {
+  if (place.value().find("banks_per_refresh") == nullptr) {
+    part.banks_per_refresh = banks_per_refresh(part);
+  }
+  if (place.value().find("timing") == nullptr) {
+    return;
+  }
   DramTiming& timing = part.timing;
   const auto is_left_out = [&](std::string_view key) {
     return place.value().find("timing")->find(key) == nullptr;
@@ -184,6 +250,28 @@ const Schema<DramTiming>& schema<DramTiming>() {
        field("tXP", &T::tXP, "power-down exit to any command").by_default({7500_ps, 5}),
        field("tSR", &T::tSR, "shortest time in self-refresh").by_default({15_ns, 3}),
        field("tXSR", &T::tXSR, "self-refresh exit to any command").by_rule("tRFCab + 7.5 ns")}};
+  return kSchema;
+}
+
+template <>
+const Schema<PsramTiming>& schema<PsramTiming>() {
+  using T = PsramTiming;
+  static const Schema<T> kSchema{
+      "a serial PSRAM's commands: chip select, command and address, latency, data",
+      {field("command", &T::command, "command and address on the bus"),
+       field("read_latency", &T::read_latency, "end of the address to the first data of a read"),
+       field("write_latency", &T::write_latency, "end of the address to the first data of a write"),
+       field("refresh_latency", &T::refresh_latency,
+             "added if a hidden refresh is under way (variable latency); 0: the latencies hold it (fixed)")
+           .optional(),
+       field("tREFI", &T::tREFI, "average interval between hidden refreshes").optional(),
+       field("setup", &T::setup, "start of chip select to the command").optional(),
+       field("hold", &T::hold, "last data to the end of chip select").optional(),
+       field("tCPH", &T::tCPH, "end of chip select to the next one"),
+       field("tCEM", &T::tCEM, "longest chip select"),
+       field("controller", &T::controller, "what the controller adds to each command")
+           .between(0_ps, 1_ms)
+           .optional()}};
   return kSchema;
 }
 
@@ -243,11 +331,19 @@ const Schema<DramPartSpec>& schema<DramPartSpec>() {
        field("width_bits", &T::width_bits, "data lines of a channel").between(8, 1024).power_of_two(),
        field("bank_groups", &T::bank_groups, "bank groups of a rank; 1: none").between(1, 16).power_of_two(),
        field("banks", &T::banks, "banks of a rank, over all bank groups").between(1, 64).power_of_two(),
+       field(
+           "banks_per_refresh", &T::banks_per_refresh,
+           "banks that a per-bank refresh takes together, evenly apart: two of LPDDR5's 16 (JESD209-5: n and "
+           "n + 8), one of each group of DDR5 (JESD79-5: same-bank refresh)")
+           .between(1, 64)
+           .power_of_two()
+           .by_rule("as its standard has it, else 1"),
        field("rows", &T::rows, "rows of a bank").between(1, 1 << 22).power_of_two(),
        field("columns", &T::columns, "columns of a row, each as wide as the channel")
            .between(1, 65536)
            .power_of_two(),
-       field("timing", &T::timing, "timings"),
+       field("timing", &T::timing, "timings; required but for psram").by_rule("none of psram"),
+       field("psram", &T::psram, "timings of a serial PSRAM").optional(),
        field("energy", &T::energy, "energy; none: no source gives it").optional(),
        field("rails", &T::rails, "energy by supply; none: no source splits it").optional()},
       check_part,

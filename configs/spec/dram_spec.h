@@ -11,7 +11,7 @@
 
 namespace kvsim::config {
 
-enum class DramStandard { lpddr3, lpddr4, lpddr4x, lpddr5, lpddr5x, ddr4, ddr5 };
+enum class DramStandard { lpddr3, lpddr4, lpddr4x, lpddr5, lpddr5x, ddr4, ddr5, psram };
 
 /// A timing as JEDEC writes it: the larger of a time and a number of clocks ("18 ns", "4 tCK", "10 ns min 4
 /// tCK").
@@ -82,6 +82,23 @@ struct DramRails {
   bool operator==(const DramRails&) const = default;
 };
 
+/// A serial PSRAM's commands: chip select falls, command and address, latency, data, chip select rises.
+/// Refresh is hidden; rows are not seen.
+struct PsramTiming {
+  ClockedTime command;          ///< command and address on the bus
+  ClockedTime read_latency;     ///< end of the address to the first data,
+  ClockedTime write_latency;    ///< and of a write
+  ClockedTime refresh_latency;  ///< added if a hidden refresh is under way; zero: the latencies hold it
+  ClockedTime tREFI;            ///< between hidden refreshes
+  ClockedTime setup;            ///< chip select to the command
+  ClockedTime hold;             ///< last data to the end of chip select
+  ClockedTime tCPH;             ///< end of chip select to the next one
+  ClockedTime tCEM;             ///< longest chip select, as no refresh is made during it
+  Picoseconds controller;       ///< what the controller adds to each command, without chip select
+
+  bool operator==(const PsramTiming&) const = default;
+};
+
 struct DramPartSpec {
   std::string name;
   std::string description;
@@ -93,9 +110,13 @@ struct DramPartSpec {
   std::int64_t width_bits = 16;    ///< data lines of a channel
   std::int64_t bank_groups = 1;
   std::int64_t banks = 8;  ///< per rank, over all bank groups
+  /// Banks that one per-bank refresh takes together: a bank of the first such share of the rank, and those as
+  /// far on in the others (LPDDR5: n and n + 8; DDR5: the same bank of every group).
+  std::int64_t banks_per_refresh = 1;
   std::int64_t rows = 65536;
   std::int64_t columns = 1024;
-  DramTiming timing;
+  DramTiming timing;                 ///< of all standards but psram,
+  std::optional<PsramTiming> psram;  ///< and of that one
   std::optional<DramEnergy> energy;  ///< none: no source gives it
   std::optional<DramRails> rails;    ///< none: no source splits it
 
@@ -112,6 +133,13 @@ struct DramPartSpec {
 [[nodiscard]] Bytes burst_bytes(const DramPartSpec& part);
 /// Bytes of one rank of one channel.
 [[nodiscard]] Bytes rank_bytes(const DramPartSpec& part);
+/// Per-bank refreshes of a rank until each of its banks was in one.
+[[nodiscard]] std::int64_t refresh_sets(const DramPartSpec& part);
+/// Per-bank refreshes of a rank in each tREFI. DDR5 has them in fine granularity refresh only, where tREFI is
+/// halved (JESD79-5, 4.13).
+[[nodiscard]] std::int64_t bank_refreshes(const DramPartSpec& part);
+/// Refreshes that may be postponed at most: eight (JESD209-3 to -5, JESD79-4), four in DDR5 (JESD79-5).
+[[nodiscard]] std::int64_t most_postponed(const DramPartSpec& part);
 /// What of a part is allowed but odd, each in a sentence: to be told to the user.
 [[nodiscard]] std::vector<std::string> part_notes(const DramPartSpec& part);
 

@@ -31,7 +31,7 @@ constexpr std::array kDdr5Above{Step{Celsius(85), 2}};
 constexpr Picoseconds kDerating{1875};
 
 bool is_lpddr(DramStandard standard) {
-  return standard != DramStandard::ddr4 && standard != DramStandard::ddr5;
+  return standard != DramStandard::ddr4 && standard != DramStandard::ddr5 && standard != DramStandard::psram;
 }
 
 std::span<const Step> hot_steps(DramStandard standard) {

@@ -46,11 +46,17 @@ std::string stem(const std::string& file) {
   return std::filesystem::path(file).stem().string();
 }
 
+/// What a set says of its default that is made of its members' ones.
+constexpr std::string_view kSetOfDefaults = "see its keys";
+
 /// Parameter sets that were left out are written in, so that the names within them are expanded too.
 void add_defaults(Value& map, const SchemaInfo& schema) {
   for (const FieldInfo& info : schema.fields) {
     const bool is_set = info.nested != nullptr && !info.is_list && !info.may_be_none;
     if (!is_set || !info.fallback || map.find(info.key) != nullptr) {
+      continue;
+    }
+    if (info.catalogue.empty() && *info.fallback != kSetOfDefaults) {  // left out by a rule
       continue;
     }
     map.set(info.key,

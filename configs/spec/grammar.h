@@ -30,7 +30,7 @@ struct EnumNames<config::DramStandard> {
       EnumName{config::DramStandard::lpddr3, "lpddr3"},   EnumName{config::DramStandard::lpddr4, "lpddr4"},
       EnumName{config::DramStandard::lpddr4x, "lpddr4x"}, EnumName{config::DramStandard::lpddr5, "lpddr5"},
       EnumName{config::DramStandard::lpddr5x, "lpddr5x"}, EnumName{config::DramStandard::ddr4, "ddr4"},
-      EnumName{config::DramStandard::ddr5, "ddr5"}};
+      EnumName{config::DramStandard::ddr5, "ddr5"},       EnumName{config::DramStandard::psram, "psram"}};
 };
 
 template <>

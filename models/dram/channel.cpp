@@ -30,6 +30,8 @@ ChannelController::ChannelController(const config::DramPartSpec& part,
       spec_(controller),
       pooled_(controller.queue == config::QueueKind::bank),
       banks_per_rank_(static_cast<std::uint16_t>(part.banks)),
+      refresh_sets_(
+          static_cast<std::uint16_t>(controller.refresh == RefreshMode::per_bank ? refresh_sets(part) : 1)),
       groups_(static_cast<std::uint16_t>(part.bank_groups * controller.ranks)),
       groups_per_rank_(static_cast<std::uint16_t>(part.bank_groups)),
       rank_shift_(std::countr_zero(static_cast<std::uint64_t>(part.banks))),
@@ -52,7 +54,8 @@ ChannelController::ChannelController(const config::DramPartSpec& part,
   }
   const auto interval =
       static_cast<Cycle>(static_cast<double>(t_.tREFI) / config::refresh_rate(part, controller.temperature));
-  refresh_interval_ = controller.refresh == RefreshMode::per_bank ? interval / part.banks : interval;
+  refresh_interval_ =
+      controller.refresh == RefreshMode::per_bank ? interval / bank_refreshes(part) : interval;
   const CommandLengths length = command_lengths(part.standard);
   length_ = {length.column, length.column, length.column, length.activate, length.other};
   row_length_ = length.other;

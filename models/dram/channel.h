@@ -113,8 +113,8 @@ class ChannelController {
     Cycle last_write = kLongAgo;
     Cycle last_precharge = kLongAgo;
     Cycle refresh_due = 0;
-    std::uint16_t refresh_bank = 0;       ///< next in turn for per-bank refresh, within the rank
-    Cycle bank_refresh_ok = 0;            ///< earliest next per-bank refresh,
+    std::uint16_t refresh_bank = 0;  ///< first of those next in turn for per-bank refresh, within the rank
+    Cycle bank_refresh_ok = 0;       ///< earliest next per-bank refresh,
     Cycle after_bank_refresh = kLongAgo;  ///< and activate of another bank
     Power power = Power::up;
     Cycle power_since = 0;
@@ -168,7 +168,8 @@ class ChannelController {
   void plan_banks(unsigned list);
   void select(unsigned list);
   void plan_bank(std::uint16_t bank, unsigned list);
-  [[nodiscard]] bool can_wait(const Candidate& c) const;
+  [[nodiscard]] bool can_wait(const Candidate& c, unsigned list) const;
+  [[nodiscard]] bool is_followed(const Candidate& c, unsigned list) const;
   [[nodiscard]] Candidate candidate(std::uint16_t bank, unsigned list) const;
   [[nodiscard]] std::uint16_t oldest_hit(BankState& bank, unsigned list);
   void offer(const Candidate& candidate);
@@ -216,7 +217,8 @@ class ChannelController {
   config::MemoryControllerSpec spec_;
   bool pooled_;  ///< each bank has a queue of its own, for reads and writes
   std::uint16_t banks_per_rank_;
-  std::uint16_t groups_;  ///< of all ranks
+  std::uint16_t refresh_sets_;  ///< of banks that a per-bank refresh takes together; each has every so manyth
+  std::uint16_t groups_;        ///< of all ranks
   std::uint16_t groups_per_rank_;
   int rank_shift_;
   int group_shift_;

@@ -91,18 +91,41 @@ void ChannelController::select(unsigned list) {
   best_ = candidate(bank_of(first), list);
   if (activate != kNoClaim && activate != first) {
     const Candidate passes = candidate(bank_of(activate), list);
-    if (passes.time < best_.time + length_[static_cast<std::size_t>(Kind::activate)] && can_wait(best_)) {
+    if (passes.time < best_.time + length_[static_cast<std::size_t>(Kind::activate)] &&
+        can_wait(best_, list)) {
       best_ = passes;
     }
   }
 }
 
-/// Whether a command can let an activate pass: the data bus has been idle by then anyway.
-bool ChannelController::can_wait(const Candidate& c) const {
+/// Whether a command can let an activate pass: the data bus has been idle by then anyway, or will be after.
+bool ChannelController::can_wait(const Candidate& c, unsigned list) const {
   if (c.command == Command::precharge) {
     return true;
   }
-  return c.time + (is_read(c.command) ? t_.read_latency : t_.write_latency) > data_end_;
+  return c.time + (is_read(c.command) ? t_.read_latency : t_.write_latency) > data_end_ ||
+         !is_followed(c, list);
+}
+
+/// Whether another burst could come right behind that of a column command.
+bool ChannelController::is_followed(const Candidate& c, unsigned list) const {
+  if (entries_[c.entry].run.bursts > 1) {
+    return true;
+  }
+  const std::uint32_t row = banks_[c.bank].open_row;
+  for (std::uint16_t i = banks_[c.bank].head[list]; i != kNone; i = entries_[i].next) {
+    if (i != c.entry && entries_[i].run.row == row) {
+      return true;
+    }
+  }
+  for (std::uint64_t pending = pending_banks_[list]; pending != 0; pending &= pending - 1) {
+    const auto bank = static_cast<std::uint16_t>(std::countr_zero(pending));
+    const Next& next = next_[list][bank];
+    if (bank != c.bank && next.kind < Kind::activate && next.ready <= c.time + t_.tCCD) {
+      return true;
+    }
+  }
+  return false;
 }
 
 ChannelController::Candidate ChannelController::candidate(std::uint16_t bank, unsigned list) const {

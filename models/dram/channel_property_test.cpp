@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "configs/error/test_support.h"
+#include "configs/spec/resolve.h"
 #include "models/dram/channel.h"
 #include "models/dram/legality.h"
 #include "models/testing/channel_bench.h"
@@ -43,14 +44,16 @@ void randomise_controller(config::MemoryControllerSpec& controller, Random& rand
 }
 
 /// Page policy, queue, postponed refreshes, and sleep after pauses that the traffic has.
-void randomise_policies(config::MemoryControllerSpec& controller, Random& random) {
+void randomise_policies(config::DeviceSpec& device, Random& random) {
+  config::MemoryControllerSpec& controller = device.controller;
+  const auto most_postponed = static_cast<std::uint64_t>(config::most_postponed(device.dram));
   const auto up_to = [&](std::uint64_t picoseconds) {
     return Picoseconds(static_cast<std::int64_t>(random.below(picoseconds)));
   };
   controller.page_policy = static_cast<config::PagePolicy>(random.below(3));
   controller.page_timeout = up_to(2'000'000);
   controller.queue = static_cast<config::QueueKind>(random.below(2));
-  controller.postponed_refreshes = static_cast<std::int64_t>(random.below(9));
+  controller.postponed_refreshes = static_cast<std::int64_t>(random.below(most_postponed + 1));
   if (random.below(3) != 0) {
     controller.power_down = up_to(3'000'000);
   }
@@ -59,16 +62,28 @@ void randomise_policies(config::MemoryControllerSpec& controller, Random& random
   }
 }
 
+config::DeviceSpec ddr5_device() {
+  config::DeviceSpec device = testing::device();
+  device.dram = config::load_dram_part("ddr5_4800");
+  return device;
+}
+
+std::string_view name_of(config::DramStandard standard) {
+  return standard == config::DramStandard::ddr5     ? "ddr5"
+         : standard == config::DramStandard::lpddr5 ? "lpddr5"
+                                                    : "lpddr4x";
+}
+
 std::vector<Case> cases() {
   std::vector<Case> all;
-  for (const bool lpddr5 : {false, true}) {
+  for (const config::DeviceSpec& device : {testing::device(), testing::lpddr5_device(), ddr5_device()}) {
     for (const RefreshMode refresh : {RefreshMode::none, RefreshMode::all_bank, RefreshMode::per_bank}) {
       for (const std::uint16_t max_bursts : {1, 32}) {
         for (const bool turnaround : {true, false}) {
-          Case c{.name = std::string(lpddr5 ? "lpddr5" : "lpddr4x") + "_refresh" +
+          Case c{.name = std::string(name_of(device.dram.standard)) + "_refresh" +
                          std::to_string(static_cast<int>(refresh)) + (max_bursts == 1 ? "_burst" : "_train") +
                          (turnaround ? "" : "_freebus"),
-                 .device = lpddr5 ? testing::lpddr5_device() : testing::device(),
+                 .device = device,
                  .max_bursts = max_bursts,
                  .seed = all.size()};
           Random random(c.seed);
@@ -87,7 +102,7 @@ std::vector<Case> cases() {
     c.name += "_policies" + std::to_string(i / plain);
     c.seed = all.size();
     Random random(c.seed);
-    randomise_policies(c.device.controller, random);
+    randomise_policies(c.device, random);
     all.push_back(c);
   }
   return all;
@@ -213,6 +228,13 @@ std::vector<IssuedCommand> real_log(const config::DeviceSpec& device) {
   return bench.log();
 }
 
+/// Whether the row that is opened is read or written: a refresh may close it before.
+bool is_used(const std::vector<IssuedCommand>& log, std::size_t activate) {
+  const auto next = std::find_if(log.begin() + static_cast<std::ptrdiff_t>(activate) + 1, log.end(),
+                                 [&](const IssuedCommand& c) { return c.bank == log[activate].bank; });
+  return next != log.end() && (is_read(next->command) || is_write(next->command));
+}
+
 /// Applies `plant` at many places where it finds `command`; returns at how many the checker is silent.
 template <class Plant>
 int unseen(Command command, Plant plant) {
@@ -220,7 +242,7 @@ int unseen(Command command, Plant plant) {
   const std::vector<IssuedCommand> log = real_log(device);
   std::vector<std::size_t> places;
   for (std::size_t i = 2000; i < log.size() && places.size() < 20; i += 37) {
-    if (log[i].command == command) {
+    if (log[i].command == command && (command != Command::activate || is_used(log, i))) {
       places.push_back(i);
     }
   }

@@ -2,6 +2,7 @@
 // Does refresh come as often, and cost as much, as the timings say?
 #include <gtest/gtest.h>
 
+#include "configs/spec/resolve.h"
 #include "models/dram/channel.h"
 #include "models/testing/channel_bench.h"
 #include "models/testing/test_device.h"
@@ -100,6 +101,43 @@ TEST(ChannelRefresh, BanksTakeTurns) {
       expected = static_cast<std::uint16_t>((expected + 1) % testing::device().dram.banks);
     }
   }
+}
+
+// Refreshes of a part whose banks are refreshed some at a time: first banks in turn, as often as its standard
+// says, and every bank of a set closed before.
+void expect_sets(const config::DramPartSpec& part, double refreshes_per_tREFI, std::uint16_t sets) {
+  config::DeviceSpec d = device(RefreshMode::per_bank, 1);
+  d.dram = part;
+  ChannelBench bench(d);
+  busy(bench, static_cast<std::uint16_t>(part.banks));
+  std::uint16_t expected = 0;
+  std::vector<bool> open(static_cast<std::size_t>(part.banks));
+  std::int64_t refreshes = 0;
+  for (const IssuedCommand& issued : bench.log()) {
+    if (issued.command == Command::activate || issued.command == Command::precharge) {
+      open[issued.bank] = issued.command == Command::activate;
+    } else if (issued.command == Command::refresh_bank) {
+      ASSERT_EQ(issued.bank, expected);
+      for (std::size_t bank = expected; bank < open.size(); bank += sets) {
+        ASSERT_FALSE(open[bank]) << bank;
+      }
+      expected = static_cast<std::uint16_t>((expected + 1) % sets);
+      ++refreshes;
+    }
+  }
+  const double due = static_cast<double>(bench.served().back().data_end) * refreshes_per_tREFI /
+                     static_cast<double>(bench.timing().tREFI);
+  EXPECT_GT(static_cast<double>(refreshes), due - 2);
+  EXPECT_LT(static_cast<double>(refreshes), due * 1.003 + 1);  // intervals are rounded down to clocks
+}
+
+TEST(ChannelRefresh, OfLpddr5TakesTwoBanks) {
+  expect_sets(config::load_dram_part("lpddr5_6400_16gb"), 8, 8);
+  expect_sets(config::load_dram_part("lpddr5_6400_16gb_8bank"), 8, 8);
+}
+
+TEST(ChannelRefresh, OfDdr5TakesABankOfEveryGroupTwiceATime) {
+  expect_sets(config::load_dram_part("ddr5_4800"), 8, 4);
 }
 
 TEST(ChannelRefresh, RanksDoNotStandStillTogether) {

@@ -36,7 +36,7 @@ void ChannelController::plan_refresh(std::uint16_t rank_index) {
   }
   const bool all = spec_.refresh == RefreshMode::all_bank;
   const auto first = static_cast<std::uint16_t>(first_bank(rank_index) + (all ? 0 : rank.refresh_bank));
-  const auto end = static_cast<std::uint16_t>(first + (all ? banks_per_rank_ : 1));
+  const auto end = static_cast<std::uint16_t>(first_bank(rank_index) + banks_per_rank_);
 
   Candidate c{
       .command = all ? Command::refresh_all : Command::refresh_bank, .bank = first, .arrival = kLongAgo};
@@ -47,20 +47,21 @@ void ChannelController::plan_refresh(std::uint16_t rank_index) {
   }
   Cycle closing = std::max(rank.refresh_due, command_bus_free_ + row_length_);
   closing = std::max(closing, rank.last_precharge + t_.tPPD);
-  bool open = false;
-  for (std::uint16_t b = first; b < end; ++b) {
-    if (banks_[b].open_row != kClosed) {
-      open = true;
-      closing = std::max(closing, banks_[b].precharge_ok);
-    } else {
+  Cycle all_closing = closing;
+  Cycle first_closing = kNever;
+  for (std::uint16_t b = first; b < end; b = static_cast<std::uint16_t>(b + refresh_sets_)) {
+    // A bank that is closing by itself must be closed before the command for all.
+    all_closing = std::max(all_closing, banks_[b].precharge_ok);
+    if (banks_[b].open_row == kClosed) {
       c.time = std::max(c.time, banks_[b].activate_ok);
-      // A bank that is closing by itself must be closed before the command for all.
-      closing = std::max(closing, all ? banks_[b].precharge_ok : 0);
+    } else if (banks_[b].precharge_ok < first_closing) {
+      first_closing = banks_[b].precharge_ok;
+      c.bank = all ? first : b;
     }
   }
-  if (open) {
+  if (first_closing != kNever) {
     c.command = all ? Command::precharge_all : Command::precharge;
-    c.time = closing;
+    c.time = all ? all_closing : std::max(closing, first_closing);
   }
   if (c.time >= oldest_arrival(rank_index)) {
     c.time = std::max(c.time, forced_refresh(rank));
@@ -85,7 +86,7 @@ void ChannelController::set_limits(std::uint16_t rank_index) {
   const std::uint16_t first = first_bank(rank_index);
   const Cycle due = forced_refresh(rank);
   for (std::uint16_t b = first; b < first + banks_per_rank_; ++b) {
-    const bool claimed = spec_.refresh == RefreshMode::all_bank || b == first + rank.refresh_bank;
+    const bool claimed = (b - first) % refresh_sets_ == rank.refresh_bank;
     limit_[b] = rank.power != Power::up ? kLongAgo : claimed ? due : kNever;
   }
   upkeep_due_ = kNever;
@@ -184,8 +185,8 @@ void ChannelController::issue_refresh(const Candidate& c) {
   RankState& rank = ranks_[rank_index];
   const bool all = c.command == Command::refresh_all;
   const Cycle done = c.time + (all ? t_.tRFCab : t_.tRFCpb);
-  const auto end = static_cast<std::uint16_t>(c.bank + (all ? banks_per_rank_ : 1));
-  for (std::uint16_t b = c.bank; b < end; ++b) {
+  const auto end = static_cast<std::uint16_t>(first_bank(rank_index) + banks_per_rank_);
+  for (std::uint16_t b = c.bank; b < end; b = static_cast<std::uint16_t>(b + refresh_sets_)) {
     banks_[b].activate_ok = done;
     banks_[b].refreshed = true;
     banks_[b].refresh_start = c.time;
@@ -201,7 +202,7 @@ void ChannelController::issue_refresh(const Candidate& c) {
   rank.quiet = std::max(rank.quiet, done);
   rank.refresh_due += refresh_interval_;
   rank.owed_refreshes = std::max<std::int64_t>(0, rank.owed_refreshes - 1);
-  rank.refresh_bank = static_cast<std::uint16_t>((rank.refresh_bank + 1) % banks_per_rank_);
+  rank.refresh_bank = static_cast<std::uint16_t>((rank.refresh_bank + 1) % refresh_sets_);
   set_limits(rank_index);
   update_activate_bounds(rank_index);
   ++counters_.refreshes;
@@ -234,7 +235,7 @@ void ChannelController::issue_power(const Candidate& c) {
       hold(rank_index, c.time + t_.tXSR);
       // JEDEC asks for a refresh of every bank between two times of self-refresh.
       rank.refresh_due = c.time + t_.tXSR;
-      rank.owed_refreshes = spec_.refresh == RefreshMode::all_bank ? 1 : banks_per_rank_;
+      rank.owed_refreshes = refresh_sets_;
   }
   set_limits(rank_index);
   record(c.time, c.command, c.bank, 0);

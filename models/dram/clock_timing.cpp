@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "configs/error/error.h"
+
 namespace kvsim::model {
 
 using config::DramStandard;
@@ -14,27 +16,35 @@ namespace {
 struct ColumnRules {
   Cycle prefetch;        ///< RD to PRE: the array's share of the burst that tRTP covers
   bool burst_in_tRTP;    ///< RD to PRE: tRTP is counted from the command, burst and all
-  Cycle write_recovery;  ///< clocks between the end of write data and the start of tWR and tWTR
+  Cycle write_recovery;  ///< clocks between the end of write data and the start of tWR
+  Cycle turn;            ///< idle clocks on the data bus between a read's and a write's data
 };
 
-/// LPDDR4 (JESD209-4): RD to PRE is BL/2 + max(8, tRTP) - 8, LPDDR3 (JESD209-3) has 4 for its BL8. LPDDR5
+/// RD to PRE: LPDDR4 (JESD209-4) has BL/2 + max(8, tRTP) - 8, LPDDR3 (JESD209-3) 4 for its BL8. LPDDR5
 /// (JESD209-5) counts tRTP from the end of the burst. DDR4 (JESD79-4) and DDR5 (JESD79-5) count it from the
-/// command. LPDDR counts tWR and tWTR from the clock after the last beat, DDR from the last beat.
+/// command.
+/// WR to PRE and to RD: LPDDR3 and LPDDR4 count tWR and tWTR from WL + 1 + BL/2, whose 1 is tDQSS, which the
+/// part's latency holds. LPDDR5 has WL + BL/n_min + 1 + tWR, but tWTR without the 1.
+/// RD to WR: RL + tDQSCK + BL/2 - WL and 1 in LPDDR3, tWPRE = 2 in LPDDR4, nothing in LPDDR5 (RL + BL/n_max +
+/// tWCK2DQO - WL), 2 in DDR4, 4 in DDR5 with its preambles of two clocks. Where the part's latency holds
+/// tDQSS, that clock is idle too.
 ColumnRules column_rules(DramStandard standard) {
   switch (standard) {
     case DramStandard::lpddr3:
-      return {.prefetch = 4, .burst_in_tRTP = false, .write_recovery = 1};
+      return {.prefetch = 4, .burst_in_tRTP = false, .write_recovery = 0, .turn = 2};
     case DramStandard::lpddr4:
     case DramStandard::lpddr4x:
-      return {.prefetch = 8, .burst_in_tRTP = false, .write_recovery = 1};
+      return {.prefetch = 8, .burst_in_tRTP = false, .write_recovery = 0, .turn = 3};
     case DramStandard::lpddr5:
     case DramStandard::lpddr5x:
-      return {.prefetch = 0, .burst_in_tRTP = false, .write_recovery = 1};
+      return {.prefetch = 0, .burst_in_tRTP = false, .write_recovery = 1, .turn = 0};
     case DramStandard::ddr4:
+      return {.prefetch = 0, .burst_in_tRTP = true, .write_recovery = 0, .turn = 2};
     case DramStandard::ddr5:
+    case DramStandard::psram:
       break;
   }
-  return {.prefetch = 0, .burst_in_tRTP = true, .write_recovery = 0};
+  return {.prefetch = 0, .burst_in_tRTP = true, .write_recovery = 0, .turn = 4};
 }
 
 bool is_lpddr5(DramStandard standard) {
@@ -49,6 +59,9 @@ class Cycles {
  public:
   explicit Cycles(const config::DramPartSpec& part) : clock_(command_clock(part)) {}
   Cycle operator()(const config::ClockedTime& t) const { return std::max(clock_.cycles(t.time), t.clocks); }
+  [[nodiscard]] Cycle at_most(const config::ClockedTime& t) const {
+    return std::max(clock_.whole_cycles(t.time), t.clocks);
+  }
 
  private:
   CommandClock clock_;
@@ -67,7 +80,7 @@ void set_row_timing(ClockTiming& c, const config::DramTiming& t, const Cycles& c
   c.tRFCpb = cycles(t.tRFCpb);
   c.tpbR2pbR = std::max(cycles(t.tpbR2pbR), t.tpbR2pbR == config::ClockedTime{} ? c.tRFCpb : 0);
   c.tpbR2act = std::max(cycles(t.tpbR2act), t.tpbR2act == config::ClockedTime{} ? c.tRRD : 0);
-  c.tREFI = cycles(t.tREFI);
+  c.tREFI = cycles.at_most(t.tREFI);  // rounded up, refreshes would come late on average
   c.tCKE = cycles(t.tCKE);
   c.tXP = cycles(t.tXP);
   c.tSR = cycles(t.tSR);
@@ -90,12 +103,12 @@ void set_column_timing(ClockTiming& c, const config::DramPartSpec& part, const C
   const Cycle tRTP = cycles(t.tRTP);
   c.read_to_precharge =
       rules.burst_in_tRTP ? tRTP : c.burst + std::max(rules.prefetch, tRTP) - rules.prefetch;
-  const Cycle written = c.write_latency + c.burst + rules.write_recovery;
-  c.write_to_precharge = written + cycles(t.tWR);
+  const Cycle written = c.write_latency + c.burst;
+  c.write_to_precharge = written + rules.write_recovery + cycles(t.tWR);
   c.write_to_read = written + cycles(t.tWTR);
   c.write_to_read_L = written + std::max(cycles(t.tWTR), cycles(t.tWTR_L));
   if (is_lpddr5(part.standard) && part.bank_groups > 1) {  // a burst holds its group for BL/n_max, tCCD_L
-    c.write_to_read_L += std::max<Cycle>(0, c.tCCD_L - c.burst - rules.write_recovery);
+    c.write_to_read_L += c.tCCD_L - c.burst;
   }
 }
 
@@ -115,22 +128,23 @@ CommandLengths command_lengths(DramStandard standard) {
       return {.activate = 2, .column = 2, .other = 1, .split_activate = false};
     case DramStandard::lpddr3:
     case DramStandard::ddr4:
+    case DramStandard::psram:
       break;
   }
   return {.activate = 1, .column = 1, .other = 1, .split_activate = false};
 }
 
 ClockTiming clock_timing(const config::DramPartSpec& part, bool turnaround) {
+  check(part.standard != DramStandard::psram, "a serial PSRAM has a model of its own");
   ClockTiming c{};
   const Cycles cycles(part);
   set_row_timing(c, part.timing, cycles);
   c.refresh_activates = part.standard == DramStandard::lpddr3 || is_lpddr4(part.standard);
   set_column_timing(c, part, cycles);
-  if (turnaround) {  // one preamble and one idle cycle between; DDR5's preambles take two clocks (JESD79-5)
-    c.read_to_write =
-        c.read_latency + c.burst + (part.standard == DramStandard::ddr5 ? 4 : 2) - c.write_latency;
+  if (turnaround) {
+    c.read_to_write = c.read_latency + c.burst + column_rules(part.standard).turn - c.write_latency;
     if (is_lpddr5(part.standard) && part.bank_groups > 1) {  // RL + BL/n_max - WL
-      c.read_to_write = std::max(c.read_to_write, c.read_latency + c.tCCD_L - c.write_latency);
+      c.read_to_write = c.read_latency + c.tCCD_L - c.write_latency;
     }
     c.rank_switch = cycles(part.timing.tRTRS);
   } else {  // data follows data: with unequal latencies the command of the slower direction would come too

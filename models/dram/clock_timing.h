@@ -32,6 +32,8 @@ class CommandClock {
   }
   /// Cycles that cover `time`, as JEDEC rounds a nanosecond timing: up.
   [[nodiscard]] Cycle cycles(Picoseconds time) const { return cycle_at(time); }
+  /// Whole cycles that `time` holds.
+  [[nodiscard]] Cycle whole_cycles(Picoseconds time) const { return time.count() * 1000 / femtoseconds_; }
 
  private:
   std::int64_t femtoseconds_;
@@ -56,7 +58,7 @@ struct ClockTiming {
   Cycle tpbR2pbR;          ///< REFpb to REFpb of another bank of the rank
   Cycle tpbR2act;          ///< REFpb to ACT of another bank of the rank
   bool refresh_activates;  ///< REFpb counts as an activate in tFAW (JESD209-3, -4)
-  Cycle tREFI;             ///< between all-bank refreshes of a rank
+  Cycle tREFI;             ///< between all-bank refreshes of a rank, rounded down
   Cycle tCKE, tXP, tSR, tXSR;
 };
 

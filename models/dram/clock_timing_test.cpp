@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "configs/error/test_support.h"
+#include "configs/spec/catalogue.h"
 #include "configs/spec/device_spec.h"
 #include "configs/spec/resolve.h"
 #include "models/testing/test_device.h"
@@ -60,13 +61,34 @@ TEST(ClockTiming, OfLpddr4x) {
   EXPECT_EQ(t.tCCD, 8);
   EXPECT_EQ(t.tCCD_L, 8);
   EXPECT_EQ(t.read_to_precharge, 8 + 16 - 8);        // BL/2 + max(8, tRTP) - 8, tRTP of 7.5 ns is 16 cycles
-  EXPECT_EQ(t.write_to_precharge, 19 + 8 + 1 + 39);  // WL + BL/2 + 1 + tWR
-  EXPECT_EQ(t.read_to_write, 40 + 8 + 2 - 19);       // RL + BL/2 + preamble and idle - WL
-  EXPECT_EQ(t.write_to_read, 19 + 8 + 1 + 22);       // WL + BL/2 + 1 + tWTR
+  EXPECT_EQ(t.write_to_precharge, 18 + 1 + 8 + 39);  // WL + 1 + BL/2 + tWR
+  EXPECT_EQ(t.read_to_write, 40 + 8 + 2 - 18);       // RL + tDQSCK + BL/2 + tWPRE - WL
+  EXPECT_EQ(t.write_to_read, 18 + 1 + 8 + 22);       // WL + 1 + BL/2 + tWTR
   EXPECT_EQ(t.rank_switch, 4);
   EXPECT_EQ(t.tRFCab, 592);  // 280 ns is 591.4
   EXPECT_EQ(t.tRFCpb, 296);
-  EXPECT_EQ(t.tREFI, 8246);
+  EXPECT_EQ(t.tREFI, 8245);  // 8245.2: rounded up, refreshes would come late
+}
+
+// JESD209-4's formulas with the memspec's RL 28, tDQSCK 6, WL 14, tWR 29, tWTR 16.
+TEST(ClockTiming, OfLpddr4CountsDqssOnce) {
+  const ClockTiming t = clock_timing(config::load_dram_part("lpddr4-3200"), true);
+  EXPECT_EQ(t.write_to_precharge, 52);  // 14 + 1 + 8 + 29
+  EXPECT_EQ(t.write_to_read, 39);       // 14 + 1 + 8 + 16
+  EXPECT_EQ(t.read_to_write, 30);       // 28 + 6 + 8 + 0 - 14 + 2
+}
+
+// JESD209-3's with RL 12, tDQSCK 3, WL 9, tWR 12, tWTR 6 at 800 MHz.
+TEST(ClockTiming, OfLpddr3CountsDqssOnce) {
+  config::DramPartSpec part = config::load_dram_part("lpddr3_1600");
+  part.timing.read_latency = {{}, 15};
+  part.timing.write_latency = {{}, 10};
+  part.timing.tWR = {{}, 12};
+  part.timing.tWTR = {{}, 6};
+  const ClockTiming t = clock_timing(part, true);
+  EXPECT_EQ(t.write_to_precharge, 9 + 1 + 4 + 12);
+  EXPECT_EQ(t.write_to_read, 9 + 1 + 4 + 6);
+  EXPECT_EQ(t.read_to_write, 12 + 3 + 4 + 1 - 9);
 }
 
 TEST(ClockTiming, OfLpddr5CountsTheSlowClock) {
@@ -77,6 +99,45 @@ TEST(ClockTiming, OfLpddr5CountsTheSlowClock) {
   EXPECT_EQ(t.tCCD, 2);
   EXPECT_EQ(t.tCCD_L, 4);
   EXPECT_EQ(t.read_to_precharge, 2 + 3);
+  EXPECT_EQ(t.write_to_precharge, 7 + 2 + 1 + 21);  // WL + BL/n_min + 1 + tWR, 34 ns
+  EXPECT_EQ(t.write_to_read, 7 + 2 + 8);            // WL + BL/n_min + tWTR_S, 12 ns is 7.2
+  EXPECT_EQ(t.write_to_read_L, 7 + 4 + 8);          // WL + BL/n_max + tWTR_L
+  EXPECT_EQ(t.read_to_write, 15 + 4 - 7);           // RL + tWCK2DQO + BL/n_max - WL
+}
+
+TEST(ClockTiming, OfLpddr5WithoutGroupsHoldsTheBusForTheBurst) {
+  const ClockTiming t = clock_timing(config::load_dram_part("lpddr5_6400_16gb_8bank"), true);
+  EXPECT_EQ(t.burst, 4);
+  EXPECT_EQ(t.read_to_write, 18 + 4 - 9);
+  EXPECT_EQ(t.write_to_read, 9 + 4 + 10);  // 12 ns is 9.6
+}
+
+TEST(ClockTiming, OfDdr5HasLongPreambles) {
+  const ClockTiming t = clock_timing(config::load_dram_part("ddr5_4800"), true);
+  EXPECT_EQ(t.write_to_precharge, 34 + 8 + 72);  // CWL + BL/2 + tWR, 30 ns
+  EXPECT_EQ(t.write_to_read, 34 + 8 + 6);        // and tWTR_S, 2.5 ns
+  EXPECT_EQ(t.write_to_read_L, 34 + 8 + 24);     // and tWTR_L, 10 ns
+  EXPECT_EQ(t.read_to_write, 36 + 8 + 2 + 2 - 34);
+}
+
+TEST(ClockTiming, RefreshesNeverComeLateOnAverage) {
+  for (const std::string& id : config::catalogue_ids("dram")) {
+    const config::DramPartSpec part = config::load_dram_part(id);
+    if (part.psram) {
+      continue;
+    }
+    const ClockTiming t = clock_timing(part, true);
+    const CommandClock clock(command_clock(part));
+    EXPECT_LE(clock.time(t.tREFI), duration(part.timing.tREFI, command_clock(part))) << id;
+    EXPECT_GT(clock.time(t.tREFI + 1), duration(part.timing.tREFI, command_clock(part)) - 1_ps) << id;
+  }
+}
+
+TEST(CommandClock, WholeCyclesAreRoundedDown) {
+  const CommandClock clock(1_GHz);
+  EXPECT_EQ(clock.whole_cycles(999_ps), 0);
+  EXPECT_EQ(clock.whole_cycles(18_ns), 18);
+  EXPECT_EQ(clock.whole_cycles(19_ns - 1_ps), 18);
 }
 
 TEST(ClockTiming, OfDdr4CountsRecoveryFromTheLastBeat) {
@@ -101,9 +162,9 @@ TEST(ClockTiming, WithoutBankGroupsTheirTimingsDoNotCount) {
 TEST(ClockTiming, TheLargerOfTimeAndClocksCounts) {
   config::DramPartSpec part = testing::device().dram;
   part.timing.tWTR = {1_ns, 8};
-  EXPECT_EQ(clock_timing(part, true).write_to_read, 19 + 8 + 1 + 8);
+  EXPECT_EQ(clock_timing(part, true).write_to_read, 19 + 8 + 8);
   part.timing.tWTR = {10_ns, 8};
-  EXPECT_EQ(clock_timing(part, true).write_to_read, 19 + 8 + 1 + 22);
+  EXPECT_EQ(clock_timing(part, true).write_to_read, 19 + 8 + 22);
 }
 
 TEST(ClockTiming, WithoutTurnaroundDataFollowsData) {

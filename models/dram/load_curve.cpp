@@ -105,13 +105,59 @@ double refresh_leaves(const ClockTiming& t, const BoundCase& c, Cycle lost) {
   return 1 - static_cast<double>(lost) * refreshes;
 }
 
-/// Neighbouring lines lie in different bank groups, so that a stream in order can use all of the bus.
-bool rotates_groups(const BoundCase& c) {
+/// Whether a stream in order can use all of the bus: some of the lines that the scheduler chooses from lie in
+/// other bank groups. These are as many as the queue holds and as may pass an old one up to the age cap.
+bool rotates_groups(const BoundCase& c, const ClockTiming& t) {
   const AddressMap map(c.controller.mapping, c.part.banks);
-  const auto group = [&](std::uint64_t address) {
-    return map.place(address).bank / static_cast<std::uint32_t>(c.part.banks / c.part.bank_groups);
+  const auto step = std::max(kLine, static_cast<std::uint64_t>(burst_bytes(c.part).count()));
+  const Cycle cap = CommandClock(command_clock(c.part)).cycles(c.controller.age_cap);
+  const auto reach =
+      static_cast<std::uint64_t>(c.controller.read_queue + c.controller.write_queue + cap / t.tCCD);
+  const auto group = [&](std::uint64_t line) {
+    return map.place(line * step).bank / static_cast<std::uint32_t>(c.part.banks / c.part.bank_groups);
   };
-  return group(0) != group(std::max(kLine, static_cast<std::uint64_t>(burst_bytes(c.part).count())));
+  for (std::uint64_t line = 1; line <= reach; ++line) {
+    if (group(line) != group(0)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// What the command bus has: clocks for each activate with its precharge, if that is a command of its own,
+/// and for each burst; and the clocks of it that can be used, of each.
+struct CommandBus {
+  Cycle opening;
+  Cycle burst;
+  double usable;
+
+  CommandBus(const BoundCase& c, const ClockTiming& t, double rows) : usable(rows) {
+    const CommandLengths length = command_lengths(c.part.standard);
+    const bool by_itself = c.controller.page_policy == config::PagePolicy::closed;
+    opening = length.activate + (length.split_activate ? 1 : 0) + (by_itself ? 0 : length.other);
+    burst = length.column;
+    if (c.controller.ranks > 1) {
+      usable = 1;  // the other ranks' commands go while one refreshes
+    }
+    // Banks are closed at first, and all by one command before a refresh of all.
+    const auto elapsed = static_cast<double>(CommandClock(command_clock(c.part)).cycles(c.elapsed));
+    const double intervals = elapsed / static_cast<double>(t.tREFI);
+    const auto ranks = static_cast<double>(c.controller.ranks);
+    const bool all = c.controller.refresh == config::RefreshMode::all_bank;
+    double saved = static_cast<double>(c.part.banks) * (all ? 1 + intervals : 1);
+    if (c.controller.refresh == config::RefreshMode::per_bank) {
+      saved -= static_cast<double>(bank_refreshes(c.part)) * std::max(0.0, intervals - 1);
+    }
+    usable += saved * ranks * static_cast<double>(length.other) / elapsed;
+  }
+};
+
+/// A bank's clocks for a line of a row of its own.
+Cycle row_cycle(const BoundCase& c, const ClockTiming& t, Cycle bursts) {
+  const bool reads = c.read_share > 0;
+  const Cycle last = (bursts - 1) * (reads ? t.tCCD_L : t.tCCD_L_WR);
+  const Cycle used = t.tRCD + last + (reads ? t.read_to_precharge : t.write_to_precharge);
+  return std::max(t.tRAS, used) + t.tRPpb;
 }
 
 /// Clocks that the requests of a walk through the map take at least, for each.
@@ -136,7 +182,34 @@ double walk_bound(const BoundCase& c, const ClockTiming& t, std::uint64_t stride
   const Cycle group = *std::max_element(columns.begin(), columns.end()) * t.tCCD_L;
   const Cycle bank = *std::max_element(activates.begin(), activates.end()) * (t.tRAS + t.tRPpb);
   const Cycle window = all * std::max(t.tFAW, 4 * t.tRRD) / 4 / c.controller.ranks;
-  return static_cast<double>(std::max({bus, group, bank, window})) / static_cast<double>(kWalk);
+  const CommandBus commands(c, t, 1);
+  const auto command = static_cast<Cycle>(
+      static_cast<double>(all * commands.opening + static_cast<Cycle>(kWalk) * bursts * commands.burst) /
+      commands.usable);
+  return static_cast<double>(std::max({bus, group, bank, window, command})) / static_cast<double>(kWalk);
+}
+
+/// Lines for each clock, each of a row of its own, if refresh leaves `rows` of the time for activates. Where
+/// a per-bank refresh is an activate to tFAW, it takes the place of one; else it keeps all from the rank for
+/// tpbR2act, of which the gap after four activates is free anyway.
+double random_rate(const BoundCase& c, const ClockTiming& t, double rows) {
+  const auto ranks = static_cast<double>(c.controller.ranks);
+  const Cycle bursts = std::max<Cycle>(1, kRequestBytes / burst_bytes(c.part).count());
+  const CommandBus commands(c, t, rows);
+  const Cycle four = std::max(t.tFAW, 4 * t.tRRD);
+  const double refreshes = c.controller.refresh != config::RefreshMode::per_bank
+                               ? 0
+                               : static_cast<double>(bank_refreshes(c.part)) / static_cast<double>(t.tREFI);
+  const auto kept = static_cast<double>(std::max<Cycle>(0, t.tpbR2act - (four - 3 * t.tRRD)));
+  const double activates = 4 / static_cast<double>(four);
+  const double window = t.refresh_activates ? activates - refreshes : activates * (1 - refreshes * kept);
+  const double banks = static_cast<double>(c.part.banks) / static_cast<double>(row_cycle(c, t, bursts));
+  const double command = commands.usable / static_cast<double>(commands.opening + bursts * commands.burst);
+  const double opened = std::min(std::min(window, banks) * ranks * rows, command);
+  // By chance a line is in a row that is open or queued for.
+  const double places = static_cast<double>(c.part.rows * c.part.banks) * ranks;
+  const auto queued = static_cast<double>(c.controller.read_queue + c.controller.write_queue);
+  return opened / (1 - std::min(0.5, (queued + static_cast<double>(c.part.banks) * ranks) / places));
 }
 
 }  // namespace
@@ -146,9 +219,10 @@ BytesPerSecond bandwidth_bound(const BoundCase& c, Pattern pattern) {
   const double clock = command_clock(c.part).as_double() * static_cast<double>(c.controller.channels);
   const double burst = burst_bytes(c.part).as_double();
   const bool one_way = c.read_share == 0 || c.read_share == 1;
-  const bool one_group = pattern == Pattern::seq && c.streams == 1 && one_way && !rotates_groups(c);
-  const Cycle spacing = one_group ? t.tCCD_L : t.tCCD;
-  const Cycle silent = t.read_to_precharge + t.tRPab + t.tRFCab + t.tRCD - t.burst;
+  const bool one_group = pattern == Pattern::seq && c.streams == 1 && one_way && !rotates_groups(c, t);
+  const Cycle spacing = !one_group ? t.tCCD : c.read_share > 0 ? t.tCCD_L : t.tCCD_L_WR;
+  const Cycle closing = c.read_share > 0 ? t.read_to_precharge : t.write_to_precharge;
+  const Cycle silent = closing + t.tRPab + t.tRFCab + t.tRCD - t.burst;
   const double bus = burst / static_cast<double>(spacing) * refresh_leaves(t, c, silent);
   // Before a refresh no row can be opened that cannot be closed in time; but four may be right before that.
   const Cycle window = std::max(t.tFAW, 4 * t.tRRD);
@@ -159,11 +233,7 @@ BytesPerSecond bandwidth_bound(const BoundCase& c, Pattern pattern) {
     return BytesPerSecond((c.read_share > 0 ? std::min(bus, strided / c.read_share) : bus) * clock);
   }
   if (pattern == Pattern::random) {  // each line is a row of its own
-    const auto ranks = static_cast<double>(c.controller.ranks);
-    const double opened =
-        std::min(4 * ranks / static_cast<double>(window),
-                 static_cast<double>(c.part.banks) * ranks / static_cast<double>(t.tRAS + t.tRPpb));
-    return BytesPerSecond(std::min(bus, line * opened * rows) * clock);
+    return BytesPerSecond(std::min(bus, line * random_rate(c, t, rows)) * clock);
   }
   return BytesPerSecond(bus * clock);
 }

@@ -50,6 +50,17 @@ config::AddressMapSpec row_bank_column(const config::DramPartSpec& part) {
   return map;
 }
 
+config::AddressMapSpec bank_row_column(const config::DramPartSpec& part) {
+  config::AddressMapSpec map = row_bank_column(part);
+  std::uint64_t bit = map.column.back().mask;
+  for (std::vector<config::AddressBit>* bits : {&map.row, &map.bank}) {
+    for (config::AddressBit& each : *bits) {
+      each.mask = bit <<= 1;
+    }
+  }
+  return map;
+}
+
 struct Rig {
   config::DramPartSpec part = config::load_dram_part("lpddr4-3200");
   config::MemoryControllerSpec controller;
@@ -98,6 +109,78 @@ TEST(RequestPlayer, RandomBandwidthIsWhatActivatesAllow) {
   }
 }
 
+// ACT-1, ACT-2, two RD and a PRE for each line, of which 4 CK of data and 4 CK of tFAW / 4 go at once:
+// LPDDR5's command bus is what limits random lines. With auto-precharge the PRE is saved.
+TEST(RequestPlayer, RandomBandwidthOfLpddr5IsWhatItsCommandBusAllows) {
+  Rig rig;
+  rig.part = config::load_dram_part("lpddr5_6400_16gb");
+  rig.controller.mapping = row_bank_column(rig.part);
+  rig.controller.refresh = config::RefreshMode::none;
+  for (const auto& [policy, clocks] :
+       {std::pair{config::PagePolicy::open, 5.0}, {config::PagePolicy::closed, 4.0}}) {
+    rig.controller.page_policy = policy;
+    const PlayResult result = rig.play_pattern({.pattern = Pattern::random, .requests = 50'000});
+    const double bound = 64 * 0.8 / clocks;
+    EXPECT_NEAR(gbs(result) / bound, 1, 0.01);
+    const BoundCase c{.part = rig.part, .controller = rig.controller, .elapsed = result.elapsed};
+    EXPECT_NEAR(bandwidth_bound(c, Pattern::random).count() / 1e9 / bound, 1, 0.001);
+    EXPECT_LE(gbs(result), bandwidth_bound(c, Pattern::random).count() / 1e9);
+  }
+}
+
+std::vector<std::string> dram_parts() {
+  std::vector<std::string> all;
+  for (const std::string& part : config::catalogue_ids("dram")) {
+    if (!config::load_dram_part(part).psram) {
+      all.push_back(part);
+    }
+  }
+  return all;
+}
+
+class EveryPart : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(EveryPart, ReadsAtRandomWithinThreePerCentOfItsBound) {
+  for (const config::PagePolicy policy : {config::PagePolicy::open, config::PagePolicy::closed}) {
+    Rig rig;
+    rig.part = config::load_dram_part(GetParam());
+    rig.controller.mapping = row_bank_column(rig.part);
+    rig.controller.read_queue = 256;
+    rig.controller.page_policy = policy;
+    const PlayResult result = rig.play_pattern({.pattern = Pattern::random, .requests = 50'000});
+    const BoundCase c{.part = rig.part, .controller = rig.controller, .elapsed = result.elapsed};
+    const double share = gbs(result) * 1e9 / bandwidth_bound(c, Pattern::random).count();
+    EXPECT_GT(share, 0.97);
+    EXPECT_LE(share, 1);
+  }
+}
+
+// Rows of one bank one after the other, so that no line of another bank group is in reach. Changing the row
+// takes tRPpb and tRCD, which a row of 2 KiB does not hide.
+TEST_P(EveryPart, ReadsAndWritesABankGroupWithinThreePerCentOfItsBound) {
+  Rig rig;
+  rig.part = config::load_dram_part(GetParam());
+  rig.controller.mapping = bank_row_column(rig.part);
+  rig.controller.refresh = config::RefreshMode::none;
+  const ClockTiming t = clock_timing(rig.part, true);
+  for (const bool reads : {true, false}) {
+    const auto share = reads ? 1.0 : 0.0;
+    const PlayResult result = rig.play_pattern({.requests = 50'000, .read_share = share});
+    const BoundCase c{
+        .part = rig.part, .controller = rig.controller, .elapsed = result.elapsed, .read_share = share};
+    const auto spacing = static_cast<double>(reads ? t.tCCD_L : t.tCCD_L_WR);
+    const double clock = command_clock(rig.part).as_double();
+    const double bound = burst_bytes(rig.part).as_double() * clock / spacing;
+    EXPECT_NEAR(bandwidth_bound(c, Pattern::seq).count() / bound, 1, 1e-6);
+    const auto columns = static_cast<double>(rig.part.columns / rig.part.burst_length);
+    const Cycle closing = reads ? t.read_to_precharge : t.write_to_precharge;
+    const auto row = columns * spacing - spacing + static_cast<double>(closing + t.tRPpb + t.tRCD);
+    EXPECT_NEAR(gbs(result) * 1e9 / (bound * columns * spacing / row), 1, 0.03);
+    EXPECT_LE(gbs(result) * 1e9, bound);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(All, EveryPart, ::testing::ValuesIn(dram_parts()));
+
 struct BoundSweep {
   std::string part;
   Pattern pattern;
@@ -115,6 +198,10 @@ TEST_P(Bound, IsNeverExceeded) {
         rig.part = config::load_dram_part(GetParam().part);
         rig.controller.mapping = row_bank_column(rig.part);
         rig.controller.queue = queue;
+        rig.controller.page_policy =
+            queue == config::QueueKind::bank ? config::PagePolicy::closed : config::PagePolicy::open;
+        const bool per_bank = read_share == 1 && rig.part.timing.tRFCpb != config::ClockedTime{};
+        rig.controller.refresh = per_bank ? config::RefreshMode::per_bank : config::RefreshMode::all_bank;
         const PlayResult result = rig.play_pattern(
             {.pattern = GetParam().pattern, .requests = 20'000, .read_share = read_share, .streams = 4},
             decisions);
@@ -132,7 +219,7 @@ TEST_P(Bound, IsNeverExceeded) {
 
 std::vector<BoundSweep> bound_sweep() {
   std::vector<BoundSweep> all;
-  for (const std::string& part : config::catalogue_ids("dram")) {
+  for (const std::string& part : dram_parts()) {
     for (int pattern = 0; pattern < kPatterns; ++pattern) {
       all.push_back({part, static_cast<Pattern>(pattern)});
     }

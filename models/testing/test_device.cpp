@@ -141,6 +141,7 @@ config::DeviceSpec lpddr5_device() {
   p.transfers_per_clock = 8;
   p.bank_groups = 4;
   p.banks = 16;
+  p.banks_per_refresh = 2;
   p.timing = {.read_latency = clocks(15),
               .write_latency = clocks(7),
               .tRCD = tenths(180),

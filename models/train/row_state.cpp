@@ -10,18 +10,20 @@ ChannelRows::ChannelRows(const TrainTiming& timing, const config::DramPartSpec& 
     : t_(timing),
       all_bank_(controller.refresh == RefreshMode::all_bank),
       banks_per_rank_(static_cast<std::uint32_t>(part.banks)),
+      refresh_sets_(all_bank_ ? 1 : static_cast<std::uint32_t>(refresh_sets(part))),
+      refresh_interval_(all_bank_ ? t_.tREFI : t_.tREFI * refresh_sets_ / bank_refreshes(part)),
       banks_(static_cast<std::size_t>(part.banks * controller.ranks)),
       ranks_(static_cast<std::size_t>(controller.ranks)),
       activates_of_(static_cast<std::size_t>(controller.ranks), SlotCalendar({0}, 1, timing.activate)) {
   if (controller.refresh == RefreshMode::none) {
     return;
   }
-  // Ranks refresh in turn, and so do the banks of a rank if each is refreshed by itself.
-  const std::int64_t interval = all_bank_ ? t_.tREFI : t_.tREFI / part.banks;
+  // Ranks refresh in turn, and so do the banks of a rank that are not refreshed together.
+  const std::int64_t interval = refresh_interval_ / refresh_sets_;
   for (std::size_t b = 0; b < banks_.size(); ++b) {
     const auto rank = static_cast<std::int64_t>(b) / part.banks;
-    const std::int64_t turn = all_bank_ ? 0 : static_cast<std::int64_t>(b) % part.banks;
-    banks_[b].refresh_due = interval * (rank + 1) / controller.ranks + interval * turn;
+    banks_[b].refresh_due =
+        interval * (rank + 1) / controller.ranks + interval * static_cast<std::int64_t>(b % refresh_sets_);
   }
 }
 
@@ -108,10 +110,11 @@ void ChannelRows::close_due(Rank& rank, std::uint32_t first, std::int64_t time) 
 
 DramActivity ChannelRows::activity(Picoseconds now) const {
   std::int64_t refreshes = refreshes_;
-  const std::uint32_t step = all_bank_ ? banks_per_rank_ : 1;
-  for (std::uint32_t i = 0; i < banks_.size(); i += step) {
+  for (std::uint32_t i = 0; i < banks_.size(); ++i) {
     const std::int64_t due = banks_[i].refresh_due;
-    refreshes += due <= now.count() ? (now.count() - due) / t_.tREFI + 1 : 0;
+    if (i % banks_per_rank_ < refresh_sets_ && due <= now.count()) {
+      refreshes += (now.count() - due) / refresh_interval_ + 1;
+    }
   }
   DramActivity sum{.activates = activates(),
                    .refreshes_all = all_bank_ ? refreshes : 0,
@@ -137,30 +140,31 @@ DramActivity ChannelRows::activity(Picoseconds now) const {
 /// Makes up for the refreshes of the bank that fell due by `time`.
 void ChannelRows::refresh(std::uint32_t bank, std::int64_t time) {
   Bank& b = banks_[bank];
-  const std::uint32_t first = all_bank_ ? bank / banks_per_rank_ * banks_per_rank_ : bank;
-  const std::uint32_t end = all_bank_ ? first + banks_per_rank_ : bank + 1;
-  const std::int64_t passed = (time - b.refresh_due) / t_.tREFI;  // while nobody asked for the bank
-  for (std::uint32_t i = first; i < end && passed > 1; ++i) {
+  const std::uint32_t rank = bank / banks_per_rank_ * banks_per_rank_;
+  const std::uint32_t first = rank + (bank - rank) % refresh_sets_;
+  const std::uint32_t end = rank + banks_per_rank_;
+  const std::int64_t passed = (time - b.refresh_due) / refresh_interval_;  // while nobody asked for the bank
+  for (std::uint32_t i = first; i < end && passed > 1; i += refresh_sets_) {
     note_closed(i, std::max(banks_[i].refresh_due, banks_[i].precharge_ok));
-    banks_[i].refresh_due += (passed - 1) * t_.tREFI;
+    banks_[i].refresh_due += (passed - 1) * refresh_interval_;
   }
   refreshes_ += std::max<std::int64_t>(0, passed - 1);
   while (time >= b.refresh_due) {
-    refresh_once(first, end, all_bank_ ? t_.tRFCab : t_.tRFCpb, all_bank_ ? t_.tRPab : t_.tRPpb);
+    refresh_once(first, end);
   }
 }
 
-void ChannelRows::refresh_once(std::uint32_t first, std::uint32_t end, std::int64_t busy,
-                               std::int64_t precharge) {
+void ChannelRows::refresh_once(std::uint32_t first, std::uint32_t end) {
   std::int64_t start = banks_[first].refresh_due;
   bool open = false;
-  for (std::uint32_t i = first; i < end; ++i) {
+  for (std::uint32_t i = first; i < end; i += refresh_sets_) {
     const Bank& b = banks_[i];
     open = open || b.row != kClosed;
     start = std::max(start, b.row != kClosed ? b.precharge_ok : b.activate_ok);
   }
+  const std::int64_t precharge = all_bank_ ? t_.tRPab : t_.tRPpb;
   start += open ? precharge : 0;
-  for (std::uint32_t i = first; i < end; ++i) {
+  for (std::uint32_t i = first; i < end; i += refresh_sets_) {
     Bank& b = banks_[i];
     if (b.row != kClosed) {
       b.row_before_refresh = b.row;
@@ -168,8 +172,8 @@ void ChannelRows::refresh_once(std::uint32_t first, std::uint32_t end, std::int6
     }
     b.row = kClosed;
     b.refreshed = true;
-    b.activate_ok = start + busy;
-    b.refresh_due += t_.tREFI;
+    b.activate_ok = start + (all_bank_ ? t_.tRFCab : t_.tRFCpb);
+    b.refresh_due += refresh_interval_;
   }
   ++refreshes_;
 }

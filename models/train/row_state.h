@@ -94,11 +94,13 @@ class ChannelRows {
   void note_closed(std::uint32_t bank, std::int64_t precharge);
   void close_due(Rank& rank, std::uint32_t first, std::int64_t time);
   void refresh(std::uint32_t bank, std::int64_t time);
-  void refresh_once(std::uint32_t first, std::uint32_t end, std::int64_t busy, std::int64_t precharge);
+  void refresh_once(std::uint32_t first, std::uint32_t end);
 
   TrainTiming t_;
   bool all_bank_;
   std::uint32_t banks_per_rank_;
+  std::uint32_t refresh_sets_;     ///< of banks that a refresh takes together; each has every so manyth
+  std::int64_t refresh_interval_;  ///< of a bank
   std::vector<Bank> banks_;
   std::vector<Rank> ranks_;
   std::vector<SlotCalendar> activates_of_;  ///< by rank

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "configs/spec/resolve.h"
 #include "models/testing/channel_bench.h"
 #include "models/testing/test_device.h"
 
@@ -73,6 +74,32 @@ TEST(ChannelRows, ARefreshClosesTheRowAndKeepsItsBank) {
   EXPECT_EQ(again.held_by, Owner::refresh);
   EXPECT_EQ(f.rows.refreshes(), 1);
   EXPECT_EQ(f.rows.open(1, 1, asked).ready, asked + f.t.tRCD) << "other banks go on";
+}
+
+TEST(ChannelRows, ARefreshOfLpddr5KeepsTwoBanks) {
+  config::DeviceSpec spec = testing::lpddr5_device();
+  spec.controller.ranks = 1;
+  const TrainTiming t = train_timing(spec.dram, spec.controller);
+  ChannelRows rows(t, spec.dram, spec.controller);
+  const std::int64_t due = t.tREFI / 8;  // of banks 0 and 8
+  rows.open(0, 1, 0);
+  rows.open(8, 1, 0);
+  rows.open(9, 1, 0);
+  EXPECT_EQ(rows.open(9, 1, due + 1).ready, due + 1) << "a hit";
+  EXPECT_EQ(rows.open(8, 1, due + 1).ready, due + t.tRPpb + t.tRFCpb + t.tRCD);
+  EXPECT_EQ(rows.open(0, 1, due + 1).held_by, Owner::refresh);
+  EXPECT_EQ(rows.refreshes(), 1) << "of both";
+}
+
+TEST(ChannelRows, ARefreshOfDdr5ComesTwiceInEachInterval) {
+  config::DeviceSpec spec = testing::plain_device();
+  spec.dram = config::load_dram_part("ddr5_4800");
+  const TrainTiming t = train_timing(spec.dram, spec.controller);
+  ChannelRows rows(t, spec.dram, spec.controller);
+  for (std::uint32_t bank = 0; bank < 32; ++bank) {
+    rows.open(bank, 1, 100 * t.tREFI + 1);
+  }
+  EXPECT_NEAR(static_cast<double>(rows.refreshes()), 100 * 8, 4);
 }
 
 TEST(ChannelRows, AnAllBankRefreshKeepsTheRank) {

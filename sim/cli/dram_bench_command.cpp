@@ -9,6 +9,7 @@
 #include "configs/error/error.h"
 #include "models/dram/load_curve.h"
 #include "models/dram/request_player.h"
+#include "models/psram/psram_player.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/dram_setup.h"
 #include "sim/cli/output.h"
@@ -66,8 +67,10 @@ ordered_json load_json(const DramSetup& setup, const model::PatternSpec& spec, B
     model::PatternSpec shorter = spec;
     shorter.requests = std::min(spec.requests, kLoadRequests);
     model::PatternSource source(shorter);
-    const model::LoadPoint point =
-        load_point(setup.part, setup.controller, source, BytesPerSecond(measured.count() * load));
+    const BytesPerSecond offered(measured.count() * load);
+    const model::LoadPoint point = setup.part.psram
+                                       ? model::psram_load_point(setup.part, source, offered)
+                                       : load_point(setup.part, setup.controller, source, offered);
     points.push_back({{"offered_gbs", point.offered.count() / 1e9},
                       {"served_gbs", point.served.count() / 1e9},
                       {"mean_latency_ns", nanoseconds(point.mean_latency)},
@@ -76,20 +79,29 @@ ordered_json load_json(const DramSetup& setup, const model::PatternSpec& spec, B
   return points;
 }
 
-ordered_json measure(const DramSetup& setup, const model::PatternSpec& spec) {
-  model::RequestPlayer player(setup.part, setup.controller, setup.decisions);
+template <class Player>
+model::PlayResult play(Player player, const model::PatternSpec& spec) {
   model::PatternSource source(spec);
   while (player.take_batch(source)) {
     stop_if_asked();
   }
-  const model::PlayResult result = player.result();
+  return player.result();
+}
+
+ordered_json measure(const DramSetup& setup, const model::PatternSpec& spec) {
+  const bool serial = setup.part.psram.has_value();
+  const model::PlayResult result =
+      serial ? play(model::PsramPlayer(setup.part, setup.controller), spec)
+             : play(model::RequestPlayer(setup.part, setup.controller, setup.decisions), spec);
   const BytesPerSecond measured = result.moved / result.elapsed;
-  const BytesPerSecond bound = bandwidth_bound({.part = setup.part,
-                                                .controller = setup.controller,
-                                                .elapsed = result.elapsed,
-                                                .read_share = spec.read_share,
-                                                .streams = spec.streams},
-                                               spec.pattern);
+  const auto shares = static_cast<double>(result.reads) / static_cast<double>(result.requests);
+  const BytesPerSecond bound = serial ? model::psram_bound(setup.part, shares)
+                                      : bandwidth_bound({.part = setup.part,
+                                                         .controller = setup.controller,
+                                                         .elapsed = result.elapsed,
+                                                         .read_share = spec.read_share,
+                                                         .streams = spec.streams},
+                                                        spec.pattern);
   return {{"pattern", std::string(to_string(spec.pattern))},
           {"streams", spec.streams},
           {"read_share", spec.read_share},

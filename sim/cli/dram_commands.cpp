@@ -13,6 +13,7 @@
 #include "configs/error/error.h"
 #include "models/dram/command_csv.h"
 #include "models/dram/request_player.h"
+#include "models/psram/psram_player.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/dram_power.h"
 #include "sim/cli/dram_setup.h"
@@ -228,7 +229,23 @@ struct Outputs {
   Picoseconds power_interval;
 };
 
+DramRun play_psram(const DramSetup& setup, model::RequestSource& source) {
+  model::PsramPlayer player(setup.part, setup.controller);
+  const double begin = cpu_seconds();
+  while (player.take_batch(source)) {
+    if (interrupt_flag()) {
+      throw Interrupted();
+    }
+  }
+  return {.result = player.result(),
+          .cpu = cpu_seconds() - begin,
+          .clock_ns = 1e9 / command_clock(setup.part).as_double()};
+}
+
 DramRun play(const DramSetup& setup, model::RequestSource& source, const Outputs& outputs) {
+  if (setup.part.psram) {
+    return play_psram(setup, source);
+  }
   model::RequestPlayer player(setup.part, setup.controller, setup.decisions);
   std::optional<CommandRecorder> recorder;
   std::optional<PowerRecorder> power;
@@ -314,6 +331,10 @@ int dram_run(const Command& self, const std::vector<std::string>& arguments) {
                         .power_interval = time_option(options, "power-interval", Picoseconds())};
   if (outputs.commands && setup.decisions != model::Decisions::bursts) {
     throw UserError("--commands: the bursts of a train have no commands of their own; use --fidelity exact");
+  }
+  if (setup.part.psram && (outputs.commands || outputs.power)) {
+    throw UserError(fmt::format("{}: {} is a serial PSRAM, which has no DRAM commands",
+                                outputs.commands ? "--commands" : "--power-over-time", setup.part_id));
   }
   const std::unique_ptr<model::RequestSource> source = model::open_requests(options.text("trace"));
   const ordered_json json = to_json(setup, play(setup, *source, outputs));

@@ -234,6 +234,10 @@ DramSetup dram_setup(const Options& options) {
   if (fidelity != "exact" && fidelity != "train") {
     throw UserError(fmt::format("--fidelity: '{}' is unknown; exact or train", fidelity));
   }
+  if (setup.part.psram && fidelity == "train") {
+    throw UserError(
+        fmt::format("--fidelity: {} is a serial PSRAM, which has no row trains; use exact", setup.part_id));
+  }
   setup.decisions = fidelity == "train" ? model::Decisions::rows : model::Decisions::bursts;
   const std::string format = options.text("format");
   if (format != "text" && format != "json") {

@@ -127,7 +127,7 @@ bool Checker::in_range(const IssuedCommand& now) {
 }
 
 Checker::Place Checker::place_of(const IssuedCommand& now) const {
-  return {now.bank, now.bank / banks_per_group_, now.bank / banks_per_rank_};
+  return place_of_bank(now.bank);
 }
 
 const Checker::Last& Checker::last_in(Scope scope, const Place& at) const {
@@ -165,19 +165,30 @@ void Checker::check_time(const IssuedCommand& now, const Place& at) {
   check_buses(now, at);
   if (refreshes_) {
     if (const auto late = refreshes_->late_bank(now.clock)) {
-      const Place bank{*late, *late / banks_per_group_, *late / banks_per_rank_};
-      report("tREFI", fmt::format("{} is owed more than {} refreshes of {:.2f} clocks each",
-                                  name_of(Scope::bank, bank), table_.postponed, table_.tREFI));
+      report("tREFI",
+             fmt::format("{} is owed more than {} refreshes of {:.2f} clocks each",
+                         name_of(Scope::bank, place_of_bank(*late)), table_.postponed, table_.tREFI));
     }
   }
 }
 
 void Checker::check_pairs(const IssuedCommand& now, const Place& at) {
   for (const PairCheck& check : checks_[index(now.command)]) {
-    const Cycle from_clock = last_in(check.scope, at)[check.from];
-    if (now.clock - from_clock < check.clocks) [[unlikely]] {
-      report_pair(now, at, check, from_clock);
+    if (now.command != refresh_bank || check.scope == Scope::rank) [[likely]] {
+      check_pair(now, at, check);
+      continue;
     }
+    const std::size_t end = (at.rank + 1) * banks_per_rank_;
+    for (std::size_t bank = first_of_set(at); bank < end; bank += table_.refresh_sets) {
+      check_pair(now, place_of_bank(bank), check);
+    }
+  }
+}
+
+void Checker::check_pair(const IssuedCommand& now, const Place& at, const PairCheck& check) {
+  const Cycle from_clock = last_in(check.scope, at)[check.from];
+  if (now.clock - from_clock < check.clocks) [[unlikely]] {
+    report_pair(now, at, check, from_clock);
   }
 }
 

@@ -79,6 +79,7 @@ class Checker {
 
   void check_time(const IssuedCommand& now, const Place& at);
   void check_pairs(const IssuedCommand& now, const Place& at);
+  void check_pair(const IssuedCommand& now, const Place& at, const PairCheck& check);
   void check_window(const IssuedCommand& now, const Place& at);
   void check_buses(const IssuedCommand& now, const Place& at);
   void check_state(const IssuedCommand& now, const Place& at, std::optional<std::uint32_t> column_row);
@@ -86,9 +87,16 @@ class Checker {
   void check_closed(const IssuedCommand& now, const Place& at);
   void check_column(const IssuedCommand& now, const Place& at, std::optional<std::uint32_t> column_row);
   void check_bank_refresh(const Place& at);
+  /// The first bank that a refresh of this one takes; the others follow every table().refresh_sets banks.
+  [[nodiscard]] std::size_t first_of_set(const Place& at) const {
+    return at.rank * banks_per_rank_ + at.bank % banks_per_rank_ % table_.refresh_sets;
+  }
+  [[nodiscard]] Place place_of_bank(std::size_t bank) const {
+    return {bank, bank / banks_per_group_, bank / banks_per_rank_};
+  }
   void apply(const IssuedCommand& now, const Place& at);
   void close(std::size_t bank, Rank& rank);
-  void apply_refresh(std::size_t first_bank, std::size_t banks, const IssuedCommand& now, Rank& rank);
+  void apply_refresh(std::size_t first_bank, std::size_t step, const IssuedCommand& now, Rank& rank);
   void apply_power(const IssuedCommand& now, const Place& at, Rank& rank);
 
   [[nodiscard]] std::string name_of(Scope scope, const Place& at) const;

@@ -96,14 +96,18 @@ void Checker::check_bank_refresh(const Place& at) {
            fmt::format("REFpb to {}, but the part has no refresh of one bank", name_of(Scope::bank, at)));
     return;
   }
-  if (banks_[at.bank].row) {
-    report(kRowState,
-           fmt::format("REFpb to {}, where row {} is open", name_of(Scope::bank, at), *banks_[at.bank].row));
-  }
-  // JESD209-4, "refresh command": a bank is not refreshed again before all eight were.
+  // JESD209-4, "refresh command": a bank is not refreshed again before all eight were. JESD79-5, 4.13: nor is
+  // one of DDR5 refreshed again before all others of its groups.
   const std::uint64_t bit = std::uint64_t{1} << (at.bank % banks_per_rank_);
   if (table_.refresh_once_a_set && (ranks_[at.rank].refreshed & bit) != 0) {
     report("REFpb set", fmt::format("REFpb to {} again before all other banks", name_of(Scope::bank, at)));
+  }
+  const std::size_t end = (at.rank + 1) * banks_per_rank_;
+  for (std::size_t bank = first_of_set(at); bank < end; bank += table_.refresh_sets) {
+    if (banks_[bank].row) {
+      report(kRowState, fmt::format("REFpb to {}, where row {} is open",
+                                    name_of(Scope::bank, place_of_bank(bank)), *banks_[bank].row));
+    }
   }
 }
 
@@ -130,10 +134,10 @@ void Checker::apply(const IssuedCommand& now, const Place& at) {
       }
       break;
     case refresh_all:
-      apply_refresh(first, banks_per_rank_, now, rank);
+      apply_refresh(first, 1, now, rank);
       break;
     case refresh_bank:
-      apply_refresh(at.bank, 1, now, rank);
+      apply_refresh(first_of_set(at), table_.refresh_sets, now, rank);
       break;
     default:
       apply_power(now, at, rank);
@@ -145,15 +149,21 @@ void Checker::close(std::size_t bank, Rank& rank) {
   banks_[bank].row.reset();
 }
 
-void Checker::apply_refresh(std::size_t first_bank, std::size_t banks, const IssuedCommand& now, Rank& rank) {
+void Checker::apply_refresh(std::size_t first_bank, std::size_t step, const IssuedCommand& now, Rank& rank) {
   const std::uint64_t all = ~std::uint64_t{0} >> (64 - banks_per_rank_);
-  rank.refreshed = banks > 1 ? all : rank.refreshed | std::uint64_t{1} << (first_bank % banks_per_rank_);
+  for (std::size_t bank = first_bank % banks_per_rank_; bank < banks_per_rank_; bank += step) {
+    rank.refreshed |= std::uint64_t{1} << bank;
+    if (now.command == refresh_bank) {
+      banks_[first_bank - first_bank % banks_per_rank_ + bank].last[static_cast<std::size_t>(refresh_bank)] =
+          now.clock;
+    }
+  }
   if (rank.refreshed == all) {
     rank.refreshed = 0;
     rank.owes_refresh = false;
   }
   if (refreshes_) {
-    refreshes_->refreshed(first_bank, banks, now.clock);
+    refreshes_->refreshed(first_bank, step, now.clock);
   }
 }
 

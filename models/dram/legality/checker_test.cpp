@@ -65,6 +65,61 @@ TEST(Checker, TellsEveryEarlierCommandThatIsTooNear) {
                   Pair(3, ::testing::StartsWith("command bus: RD needs the command bus from clock 135 on"))));
 }
 
+// JESD209-5: REFpb to bank n takes n + 8 too, whichever of them it names.
+TEST(Checker, ARefreshOfLpddr5TakesTwoBanks) {
+  const auto lpddr5 = DramStandard::lpddr5;
+  EXPECT_THAT(errors({at(100, activate, 9, 1), at(500, refresh_bank, 1)}, lpddr5),
+              ElementsAre(Pair(1, "row state: REFpb to bank group 2 bank 1 of rank 0, where row 1 is open")));
+  EXPECT_THAT(errors({at(100, activate, 1, 1), at(500, refresh_bank, 9)}, lpddr5),
+              ElementsAre(Pair(1, ::testing::StartsWith("row state: REFpb"))));
+  EXPECT_THAT(errors({at(500, refresh_bank, 1), at(611, activate, 9, 1)}, lpddr5),
+              ElementsAre(Pair(1, ::testing::StartsWith("tRFCpb: ACT after REFpb to bank group 2 bank 1"))));
+  EXPECT_THAT(errors({at(500, refresh_bank, 1), at(612, activate, 9, 1)}, lpddr5), IsEmpty());
+  EXPECT_THAT(errors({at(500, refresh_bank, 1), at(505, activate, 8, 1)}, lpddr5),
+              ElementsAre(Pair(1, ::testing::StartsWith("tpbR2act"))));
+  EXPECT_THAT(errors({at(100, activate, 9, 1), at(200, precharge, 9), at(214, refresh_bank, 1)}, lpddr5),
+              ElementsAre(Pair(2, ::testing::StartsWith("tRPpb: REFpb after PRE to bank group 2 bank 1"))));
+  EXPECT_THAT(errors({at(1000, refresh_bank, 1), at(2000, refresh_bank, 9)}, lpddr5),
+              ElementsAre(Pair(1, ::testing::StartsWith("REFpb set"))));
+}
+
+// JESD79-5: REFsb takes the same bank of every group.
+TEST(Checker, ARefreshOfDdr5TakesABankOfEveryGroup) {
+  const auto ddr5 = DramStandard::ddr5;
+  for (const std::uint16_t bank : {1, 5, 29}) {
+    EXPECT_THAT(errors({at(100, activate, bank, 1), at(900, refresh_bank, 1)}, ddr5),
+                ElementsAre(Pair(1, ::testing::StartsWith("row state: REFpb"))));
+    EXPECT_THAT(errors({at(500, refresh_bank, 1), at(811, activate, bank, 1)}, ddr5),
+                ElementsAre(Pair(1, ::testing::StartsWith("tRFCpb"))));
+    EXPECT_THAT(errors({at(500, refresh_bank, 1), at(812, activate, bank, 1)}, ddr5), IsEmpty());
+  }
+  EXPECT_THAT(errors({at(500, refresh_bank, 1), at(571, activate, 2, 1)}, ddr5),
+              ElementsAre(Pair(1, ::testing::StartsWith("tpbR2act"))));
+  EXPECT_THAT(errors({at(500, refresh_bank, 1), at(572, activate, 2, 1)}, ddr5), IsEmpty());
+  EXPECT_THAT(errors({at(1000, refresh_bank, 1), at(2000, refresh_bank, 29)}, ddr5),
+              ElementsAre(Pair(1, ::testing::StartsWith("REFpb set"))));
+}
+
+// Four sets of DDR5's banks in turn, one of them left out: late after nine halves of tREFI, 4680 clocks.
+TEST(Checker, ASetOfBanksThatIsLeftOutIsLate) {
+  const Conditions same{.ranks = 1, .refresh = RefreshMode::per_bank};
+  std::vector<IssuedCommand> log;
+  for (Cycle i = 0; i < 40; ++i) {
+    const auto bank = static_cast<std::uint16_t>(i % 4);
+    if (bank != 2) {
+      log.push_back(at(1170 * (i + 1), refresh_bank, bank));
+    }
+  }
+  std::vector<std::string> late;
+  for (const auto& [position, text] : errors(log, DramStandard::ddr5, same)) {
+    if (text.starts_with("tREFI")) {
+      late.push_back(text);
+    }
+  }
+  EXPECT_THAT(late,
+              ElementsAre("tREFI: bank group 0 bank 2 is owed more than 8 refreshes of 4680.00 clocks each"));
+}
+
 TEST(Checker, RowsHaveToBeOpenAndTheRightOnes) {
   EXPECT_THAT(errors({at(100, activate, 0, 1), at(500, activate, 0, 2)}),
               ElementsAre(Pair(1, "row state: ACT to bank 0 of rank 0, where row 1 is open")));

@@ -34,7 +34,8 @@ void RandomTraffic::Bound::raise(Cycle to, const std::string& reason, std::optio
     reasons.clear();
     pair.reset();
   }
-  if (to == clock) {
+  const bool told = by_pair && pair == by_pair;  // by another bank of those refreshed together
+  if (to == clock && !told) {
     reasons.push_back(reason);
     pair = by_pair;
   }
@@ -150,8 +151,17 @@ bool RandomTraffic::draw_for_sleep(std::size_t rank, IssuedCommand& command) {
   return true;
 }
 
+bool RandomTraffic::refreshed_together(std::size_t bank, std::size_t other) const {
+  return bank / banks_per_rank_ == other / banks_per_rank_ &&
+         bank % banks_per_rank_ % table_.refresh_sets == other % banks_per_rank_ % table_.refresh_sets;
+}
+
 bool RandomTraffic::may_refresh(std::size_t bank) const {
-  return table_.has_bank_refresh && !banks_[bank].row && !banks_[bank].refreshed;
+  bool may = table_.has_bank_refresh;
+  for (std::size_t other = 0; other < banks_.size(); ++other) {
+    may = may && (!refreshed_together(bank, other) || (!banks_[other].row && !banks_[other].refreshed));
+  }
+  return may;
 }
 
 void RandomTraffic::draw_for_bank(std::size_t bank, IssuedCommand& command) {
@@ -216,7 +226,9 @@ RandomTraffic::Bound RandomTraffic::earliest(const IssuedCommand& command) const
     const PairRule& pair = table_.pairs[rule];
     for (std::size_t bank = 0; pair.to == command.command && bank < banks_.size(); ++bank) {
       const auto& last = banks_[bank].last[index(pair.from)];
-      if (last && in_scope(pair, bank, command.bank)) {
+      const bool together = command.command == refresh_bank && pair.scope == Scope::bank &&
+                            refreshed_together(bank, command.bank);
+      if (last && (together || in_scope(pair, bank, command.bank))) {
         bound.raise(*last + pair.clocks, std::string(pair.name), rule);
       }
     }
@@ -298,7 +310,12 @@ void RandomTraffic::apply_refresh(const IssuedCommand& command, std::size_t rank
   const auto end = first + static_cast<std::ptrdiff_t>(banks_per_rank_);
   const auto refreshed = [](const Bank& bank) { return bank.refreshed; };
   if (command.command == refresh_bank) {
-    banks_[command.bank].refreshed = true;
+    for (std::size_t bank = 0; bank < banks_.size(); ++bank) {
+      if (refreshed_together(bank, command.bank)) {
+        banks_[bank].refreshed = true;
+        banks_[bank].last[index(refresh_bank)] = command.clock;
+      }
+    }
     last_refreshed_ = command.bank;
   }
   if (command.command == refresh_all ||

@@ -66,6 +66,7 @@ class RandomTraffic {
   [[nodiscard]] bool draw_for_sleep(std::size_t rank, IssuedCommand& command);
   void draw_for_bank(std::size_t bank, IssuedCommand& command);
   [[nodiscard]] bool may_refresh(std::size_t bank) const;
+  [[nodiscard]] bool refreshed_together(std::size_t bank, std::size_t other) const;
   [[nodiscard]] bool in_scope(const PairRule& rule, std::size_t from, std::size_t to) const;
   [[nodiscard]] Bound earliest(const IssuedCommand& command) const;
   void bound_by_data(const IssuedCommand& command, Bound& bound) const;

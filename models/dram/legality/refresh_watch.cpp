@@ -33,9 +33,10 @@ RefreshWatch::Instant RefreshWatch::later(Instant instant, std::int64_t interval
   return instant;
 }
 
-void RefreshWatch::refreshed(std::size_t first_bank, std::size_t banks, Cycle clock) {
+void RefreshWatch::refreshed(std::size_t first_bank, std::size_t step, Cycle clock) {
   const Instant latest = later({clock, 0}, kAhead + 1);
-  for (std::size_t bank = first_bank; bank < first_bank + banks; ++bank) {
+  const std::size_t end = (first_bank / shape_.banks + 1) * shape_.banks;
+  for (std::size_t bank = first_bank; bank < end; bank += step) {
     due_[bank] = later(due_[bank], 1);
     if (due_[bank].clock > latest.clock) {
       due_[bank] = latest;

@@ -27,7 +27,8 @@ class RefreshWatch {
     return clock <= deadline_ ? std::nullopt : find_late(clock);
   }
 
-  void refreshed(std::size_t first_bank, std::size_t banks, Cycle clock);
+  /// A refresh of `first_bank` and every so manyth after it, up to the rank's end.
+  void refreshed(std::size_t first_bank, std::size_t step, Cycle clock);
   /// In self-refresh the rank refreshes itself, and what it is owed stays (JESD79-4, "self-refresh
   /// operation").
   void asleep(std::size_t rank, Cycle clock);

@@ -22,7 +22,7 @@ TEST(RefreshWatch, NineIntervalsAreTheLongestWithoutARefresh) {
 
 TEST(RefreshWatch, AfterEightPostponedTheNextIsDueAnIntervalLater) {
   RefreshWatch watch = one_rank();
-  watch.refreshed(0, 4, 9 * kInterval);
+  watch.refreshed(0, 1, 9 * kInterval);
   EXPECT_FALSE(watch.late_bank(10 * kInterval));
   EXPECT_TRUE(watch.late_bank(10 * kInterval + 1));
 }
@@ -32,7 +32,7 @@ TEST(RefreshWatch, OnTimeForEverIsNeverLate) {
   for (std::int64_t i = 1; i <= 1'000'000; ++i) {
     const auto clock = static_cast<Cycle>(static_cast<double>(i) * 8245.248);
     ASSERT_FALSE(watch.late_bank(clock)) << i;
-    watch.refreshed(0, 4, clock);
+    watch.refreshed(0, 1, clock);
   }
 }
 
@@ -42,7 +42,7 @@ TEST(RefreshWatch, ARateThatIsSlightlyTooLowIsFoundInTime) {
   RefreshWatch watch = one_rank(8245.248);
   std::int64_t i = 1;
   for (; i <= 200'000 && !watch.late_bank(i * 8246); ++i) {
-    watch.refreshed(0, 4, i * 8246);
+    watch.refreshed(0, 1, i * 8246);
   }
   EXPECT_NEAR(static_cast<double>(i), 8 * 8245.248 / 0.752, 10);
 }
@@ -51,7 +51,7 @@ TEST(RefreshWatch, EachBankCounts) {
   RefreshWatch watch = one_rank();
   for (Cycle i = 1; i <= 9; ++i) {
     for (const std::size_t bank : {0U, 1U, 3U}) {
-      watch.refreshed(bank, 1, i * kInterval);
+      watch.refreshed(bank, 4, i * kInterval);
     }
   }
   EXPECT_EQ(watch.late_bank(9 * kInterval + 1), 2U);
@@ -60,7 +60,7 @@ TEST(RefreshWatch, EachBankCounts) {
 TEST(RefreshWatch, AtMostEightCountAheadOfTime) {
   RefreshWatch watch = one_rank();
   for (int i = 0; i < 20; ++i) {
-    watch.refreshed(0, 4, 0);
+    watch.refreshed(0, 1, 0);
   }
   EXPECT_FALSE(watch.late_bank((9 + 8) * kInterval));
   EXPECT_TRUE(watch.late_bank((9 + 8) * kInterval + 1));
@@ -74,9 +74,9 @@ TEST(RefreshWatch, FewerMayBePostponed) {
 
 TEST(RefreshWatch, SelfRefreshStopsTheClockButForgivesNothing) {
   RefreshWatch watch({.ranks = 2, .banks = 4}, kInterval, 8);
-  watch.refreshed(4, 4, 0);
+  watch.refreshed(4, 1, 0);
   for (Cycle i = 1; i <= 90; ++i) {
-    watch.refreshed(4, 4, i * kInterval);  // the other rank stays on time
+    watch.refreshed(4, 1, i * kInterval);  // the other rank stays on time
   }
   RefreshWatch asleep = one_rank();
   asleep.asleep(0, 5 * kInterval + 1);  // five are owed

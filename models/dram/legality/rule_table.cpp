@@ -65,8 +65,20 @@ bool is_lpddr5(DramStandard standard) {
 bool is_lpddr4(DramStandard standard) {
   return standard == DramStandard::lpddr4 || standard == DramStandard::lpddr4x;
 }
-bool is_lpddr(DramStandard standard) {
-  return standard != DramStandard::ddr4 && standard != DramStandard::ddr5;
+/// JESD79-5, 4.13: a
+/// same-bank refresh is one of fine granularity, of which there are two in each tREFI.
+double refresh_interval(const config::DramPartSpec& part, const Conditions& conditions,
+                        const Clocks& clocks) {
+  const bool fine =
+      part.standard == DramStandard::ddr5 && conditions.refresh == config::RefreshMode::per_bank;
+  return clocks.exact(part.timing.tREFI) / conditions.refresh_rate / (fine ? 2 : 1);
+}
+
+/// Eight in JESD209-3 to -5 and JESD79-4. JESD79-5: four, and twice as many of half the interval.
+std::int64_t postponed_refreshes(const config::DramPartSpec& part, const Conditions& conditions) {
+  const bool halved =
+      part.standard == DramStandard::ddr5 && conditions.refresh != config::RefreshMode::per_bank;
+  return conditions.postponed.value_or(halved ? 4 : 8);
 }
 
 Counts counts_of(const config::DramPartSpec& part, const Clocks& clocks) {
@@ -118,11 +130,10 @@ struct Family {
   std::string_view turn_formula;
 };
 
-/// Reads and writes leave one clock for the bus to turn and one for the write's preamble between their data.
-/// The part's latencies hold tDQSCK and tDQSS, so this is JESD209-3's RL + tDQSCK + BL/2 + 1 - WL, and
-/// JESD209-4's RL + tDQSCK + BL/2 + tWPRE - WL with its first beat counted from WL. JESD209-3 and -4: tWTR
-/// and tWR run from WL + 1 + BL/2, where the 1 is tDQSS. Ramulator 2 has the same for DDR4 (nCL + nBL + 2 -
-/// nCWL), DRAMSys 5.1 for LPDDR4.
+/// Reads and writes leave one clock for the bus to turn and one for the write's preamble between their data
+/// (JESD79-4; Ramulator 2: nCL + nBL + 2 - nCWL). The part's latencies hold tDQSCK and tDQSS, so this is
+/// JESD209-3's RL + tDQSCK + BL/2 + 1 - WL too. JESD209-3 and -4: tWTR and tWR run from WL + 1 + BL/2, where
+/// the 1 is tDQSS (DRAMSys 5.1: tWR and tWTR from WL + 1 + BL/2, tDQSS apart).
 Family ddr_family(const Counts& c, Cycle read_to_precharge) {
   return {.read_to_precharge = read_to_precharge,
           .write_to_precharge = c.write + c.burst + c.tWR,
@@ -159,9 +170,12 @@ Family family_of(const config::DramPartSpec& part, const Counts& c) {
       family.precharge_formula = "BL/2 + max(4, tRTP) - 4";
       break;
     case DramStandard::lpddr4:
-    case DramStandard::lpddr4x:  // JESD209-4: BL/2 + max(8, tRTP) - 8; power-down follows the last beat
+    case DramStandard::lpddr4x:  // JESD209-4: BL/2 + max(8, tRTP) - 8; power-down follows the last beat;
+      // RD to WR is RL + tDQSCK + BL/2 + RD(tRPST) - WL + tWPRE, whose WL lacks tDQSS, tRPST is 0.5, tWPRE 2
       family = ddr_family(c, c.burst + std::max<Cycle>(8, c.tRTP) - 8);
       family.read_to_down = c.read + c.burst;
+      family.read_to_write += 1;
+      family.turn_formula = "RL + BL/2 + tWPRE - (WL - tDQSS)";
       family.precharge_formula = "BL/2 + max(8, tRTP) - 8";
       break;
     case DramStandard::lpddr5:
@@ -175,6 +189,10 @@ Family family_of(const config::DramPartSpec& part, const Counts& c) {
       family = ddr_family(c, c.tRTP);
       family.read_to_write += 2;
       family.turn_formula = "RL + BL/2 + 4 - WL";
+      break;
+    case DramStandard::psram:
+      throw UserError(
+          fmt::format("{} is a serial PSRAM: it has no DRAM commands that could be checked", part.name));
   }
   return family;
 }
@@ -361,11 +379,11 @@ RuleTable rule_table(const config::DramPartSpec& part, const Conditions& conditi
   }
   table.tFAW = clocks(part.timing.tFAW);
   // JESD209-3 and -4: "activated (or refreshed, in the case of REFpb)"; DRAMSys 5.1 counts so too.
-  table.refresh_activates = is_lpddr(part.standard) && !is_lpddr5(part.standard);
-  table.refresh_once_a_set = is_lpddr(part.standard);
-  table.tREFI = clocks.exact(part.timing.tREFI) / conditions.refresh_rate;
-  // Eight in JESD209-3 to -5 and JESD79-4; JESD79-5 halves it.
-  table.postponed = conditions.postponed.value_or(part.standard == DramStandard::ddr5 ? 4 : 8);
+  table.refresh_activates = part.standard == DramStandard::lpddr3 || is_lpddr4(part.standard);
+  table.refresh_once_a_set = true;  // JESD209-3 to -5, JESD79-5
+  table.refresh_sets = static_cast<std::size_t>(part.banks / part.banks_per_refresh);
+  table.tREFI = refresh_interval(part, conditions, clocks);
+  table.postponed = postponed_refreshes(part, conditions);
   table.length = lengths_of(part.standard);
   table.split_activate = is_lpddr5(part.standard);
   return table;

@@ -44,11 +44,12 @@ struct RuleTable {
   bool refresh_activates = false;   ///< a per-bank refresh is one of them
   bool refresh_once_a_set = false;  ///< no bank is refreshed again before all others of its rank
   bool has_bank_refresh = false;
-  Cycle burst = 0;          ///< on the data bus
-  Cycle read_latency = 0;   ///< RD to the first beat
-  Cycle write_latency = 0;  ///< WR to the first beat
-  Cycle tRTRS = 0;          ///< gap on the data bus when the rank changes
-  double tREFI = 0;         ///< in clocks, which need not be whole
+  std::size_t refresh_sets = 1;  ///< a per-bank refresh takes every so manyth bank of its rank together
+  Cycle burst = 0;               ///< on the data bus
+  Cycle read_latency = 0;        ///< RD to the first beat
+  Cycle write_latency = 0;       ///< WR to the first beat
+  Cycle tRTRS = 0;               ///< gap on the data bus when the rank changes
+  double tREFI = 0;              ///< in clocks, which need not be whole
   std::int64_t postponed = 0;
   std::array<Cycle, kCommands> length{};  ///< on the command bus
   bool split_activate = false;  ///< ACT's first clock lies up to eight before its last (tAAD), not beside it

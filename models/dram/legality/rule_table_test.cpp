@@ -52,7 +52,7 @@ TEST(RuleTable, Lpddr4) {
   EXPECT_EQ(spacing(t, write_auto_precharge, activate, Scope::bank), 52 + 29);
   EXPECT_EQ(spacing(t, write, read_auto_precharge, Scope::bank), 52 - 12);
   EXPECT_EQ(spacing(t, read, read, Scope::rank), 8);
-  EXPECT_EQ(spacing(t, read, write, Scope::rank), 34 + 8 + 2 - 15);
+  EXPECT_EQ(spacing(t, read, write, Scope::rank), 28 + 6 + 8 + 2 - 14);  // RL + tDQSCK + BL/2 + tWPRE - WL
   EXPECT_EQ(spacing(t, write, read, Scope::rank), 14 + 1 + 8 + 16);
   EXPECT_EQ(spacing(t, write, masked_write, Scope::bank), 32);
   EXPECT_EQ(spacing(t, masked_write, write, Scope::bank), 0);
@@ -144,7 +144,20 @@ TEST(RuleTable, Ddr5) {
   EXPECT_EQ(spacing(t, read, write, Scope::rank), 40 + 8 + 4 - 38);
   EXPECT_EQ(spacing(t, write, write, Scope::rank), 8);
   EXPECT_EQ(spacing(t, write, write, Scope::group), 48);
-  EXPECT_EQ(t.postponed, 4);
+  EXPECT_EQ(spacing(t, refresh_bank, activate, Scope::bank), 312);  // tRFCsb, 130 ns
+  EXPECT_EQ(spacing(t, refresh_bank, activate, Scope::rank), 72);   // tREFSBRD, 30 ns
+  EXPECT_EQ(t.refresh_sets, 4U);
+}
+
+// JESD79-5: same-bank refreshes are of fine granularity: twice as many, and twice as many may be owed.
+TEST(RuleTable, Ddr5RefreshesSameBanksTwiceAsOften) {
+  const config::DramPartSpec part = test_part(DramStandard::ddr5);
+  const RuleTable all = rule_table(part, {.refresh = config::RefreshMode::all_bank});
+  EXPECT_DOUBLE_EQ(all.tREFI, 9360);
+  EXPECT_EQ(all.postponed, 4);
+  const RuleTable same = rule_table(part, {.refresh = config::RefreshMode::per_bank});
+  EXPECT_DOUBLE_EQ(same.tREFI, 4680);
+  EXPECT_EQ(same.postponed, 8);
 }
 
 TEST(RuleTable, CommandsAreAsLongAsTheStandardSays) {

@@ -84,6 +84,7 @@ DramPartSpec lpddr5() {
   p.transfers_per_clock = 8;
   p.bank_groups = 4;
   p.banks = 16;
+  p.banks_per_refresh = 2;
   config::DramTiming& t = p.timing;
   t.read_latency = clocks(18);
   t.write_latency = clocks(9);
@@ -160,6 +161,7 @@ DramPartSpec ddr5() {
   p.width_bits = 32;
   p.bank_groups = 8;
   p.banks = 32;
+  p.banks_per_refresh = 8;
   config::DramTiming& t = p.timing;
   t.read_latency = clocks(40);
   t.write_latency = clocks(38);
@@ -180,6 +182,8 @@ DramPartSpec ddr5() {
   t.tPPD = clocks(2);
   t.tRTRS = clocks(2);
   t.tRFCab = {295_ns, 0};
+  t.tRFCpb = {130_ns, 0};
+  t.tpbR2act = {30_ns, 0};
   t.tREFI = {3900_ns, 0};
   t.tCKE = {Picoseconds(7'500), 8};
   t.tXP = {Picoseconds(8'000), 8};
@@ -214,6 +218,7 @@ DramPartSpec test_part(DramStandard standard) {
       part.burst_length = 32;
       part.bank_groups = 1;
       part.banks = 8;
+      part.banks_per_refresh = 1;
       part.timing.tCCD = clocks(4);
       part.timing.tRRD = {10_ns, 2};
       part.timing.tFAW = {42_ns, 0};
@@ -222,6 +227,8 @@ DramPartSpec test_part(DramStandard standard) {
       return ddr4();
     case DramStandard::ddr5:
       return ddr5();
+    case DramStandard::psram:
+      break;
   }
   part.standard = standard;
   return part;
