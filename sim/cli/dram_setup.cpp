@@ -14,6 +14,7 @@
 #include "configs/spec/address_map.h"
 #include "configs/spec/resolve.h"
 #include "configs/spec/schemas.h"
+#include "sim/cli/output.h"
 
 namespace kvsim::sim {
 
@@ -194,6 +195,7 @@ DramSetup dram_setup(const Options& options) {
     throw UserError(fmt::format("--format: '{}' is unknown; text or json", format));
   }
   setup.json = format == "json";
+  write_notes(part_notes(setup.part));
   return setup;
 }
 
