@@ -26,7 +26,16 @@ const BadDram kBadTimings[] = {
     {"tCCDMW: 4 tCK", "timing.tCCDMW: '4 tCK' is less than tCCD, which is 8 tCK"},
     {"tWTR_L: 5 ns", "timing.tWTR_L: '5 ns' is less than tWTR, which is 10 ns min 8 tCK"},
     {"tRFCpb: 300 ns", "timing.tRFCab: '280 ns' is less than tRFCpb, which is 300 ns"},
-    {"tRFCab: 5000 ns", "timing.tREFI: '3904 ns' is less than tRFCab, which is 5 us"},
+    {"tRFCab: 5000 ns", "timing.tRFCab: '5 us' is not below tREFI, 3904 ns"},
+    {"tRFCab: 3904 ns, tXSR: 1 us", "timing.tRFCab: '3904 ns' is not below tREFI, 3904 ns"},
+    {"read_latency: 0 tCK", "timing.read_latency: is 0, which no part"},
+    {"tRCD: 0 ns", "timing.tRCD: is 0, which no part of this standard can do"},
+    {"tRAS: 1 ms",
+     "timing.tRAS: '1 ms' is not below tREFI, 3904 ns: nothing could be done between refreshes"},
+    {"tFAW: 1 ms", "timing.tFAW: '1 ms' is not below tREFI"},
+    {"tXP: 4 us", "timing.tXP: '4 us' is not below tREFI"},
+    {"tWR: 0 ns", "timing.tWR: is 0"},
+    {"write_latency: 41 tCK", "timing.read_latency: '40 tCK' is less than write_latency, which is 41 tCK"},
     {"tRFCpb: 0 tCK",
      "controller.refresh: is per_bank, but lpddr4x_4224_8gb (changed) has no refresh of one bank"},
     {"tpbR2pbR: 500 ns", "refreshes of 4 us in all do not fit into tREFI, 3904 ns"},
@@ -40,6 +49,11 @@ const BadDram kBadParts[] = {
     {"rows: 0", "dram.rows: '0' is out of range"},
     {"banks_per_refresh: 16", "dram.banks_per_refresh: a refresh cannot take 16 of 8 banks"},
     {"banks_per_refresh: 3", "dram.banks_per_refresh: '3' is not a power of two"},
+    {"width_bits: 128", "dram.width_bits: '128' is out of range; allowed is 8 to 64"},
+    {"width_bits: 24", "dram.width_bits: '24' is not a power of two"},
+    {"bank_groups: 4", "dram.bank_groups: 4 is not what this standard has: 1"},
+    {"burst_length: 8", "dram.burst_length: 8 is not what this standard has: 16 or 32"},
+    {"transfers_per_clock: 8", "dram.transfers_per_clock: 8 is not what this standard has: 2"},
     {"width_bits: 64",
      "dram.burst_length: a burst of 16 on 64 data lines is 128 B, which does not divide a line of 64 B"},
     {"rows: 131072", "mapping.row: has 16 bits, but 131072 rows need 17"},
@@ -117,8 +131,8 @@ TEST_F(BadDramTest, MapsThatOverlapLeaveAHoleToo) {
 }
 
 TEST_F(BadDramTest, LinesThatNoBurstDividesAreRefused) {
-  expect_refused("dram: {burst_length: 64, timing: {tCCD: 32 tCK, tCCD_L: 32 tCK}}",
-                 "a burst of 64 on 16 data lines is 128 B, which does not divide a line of 64 B");
+  expect_refused("dram: {burst_length: 32, width_bits: 32, timing: {tCCD: 16 tCK, tCCD_L: 16 tCK}}",
+                 "a burst of 32 on 32 data lines is 128 B, which does not divide a line of 64 B");
 }
 
 TEST_F(BadDramTest, SerialPartsAreRefused) {

@@ -184,10 +184,12 @@ const std::string kBarePart =
 class BarePartTest : public ScenarioTest {
  protected:
   DramPartSpec load_bare(const std::string& standard, const std::string& more) const {
-    const std::string text = "standard: " + standard +
-                             "\ntransfers_per_clock: 2\nburst_length: 16\nwidth_bits: 16\nbank_groups: 1\n"
-                             "banks: 8\nrows: 65536\ncolumns: 1024\n" +
-                             kBarePart + more + "}\n";
+    const bool lpddr = standard.starts_with("lpddr");
+    const std::string text =
+        "standard: " + standard + "\ntransfers_per_clock: " + (standard.starts_with("lpddr5") ? "8" : "2") +
+        "\nburst_length: " + (standard == "lpddr3" || standard == "ddr4" ? "8" : "16") +
+        "\nbank_groups: " + (lpddr ? "1" : "4") + "\nwidth_bits: 16\nbanks: 8\nrows: 65536\ncolumns: 1024\n" +
+        kBarePart + more + "}\n";
     return load_dram_part(write("bare.yaml", text).string());
   }
 };
@@ -228,7 +230,7 @@ TEST_F(BarePartTest, OnlyLpddr4DelaysMaskedWrites) {
 }
 
 TEST_F(BarePartTest, IsWrittenInFull) {
-  const DramPartSpec part = load_bare("lpddr5", "");
+  const DramPartSpec part = load_bare("lpddr4x", "");
   const nlohmann::ordered_json json = schema<DramPartSpec>().write(part);
   EXPECT_EQ(json["energy"], "none");
   EXPECT_EQ(json["timing"]["tXSR"], "287.5 ns");

@@ -35,11 +35,71 @@ constexpr std::array kOrders{
     Order{"tCCD_L", &DramTiming::tCCD_L, "tCCD_L_WR", &DramTiming::tCCD_L_WR},
     Order{"tCCD", &DramTiming::tCCD, "tCCDMW", &DramTiming::tCCDMW},
     Order{"tWTR", &DramTiming::tWTR, "tWTR_L", &DramTiming::tWTR_L},
+    Order{"write_latency", &DramTiming::write_latency, "read_latency", &DramTiming::read_latency},
     Order{"tRFCpb", &DramTiming::tRFCpb, "tRFCab", &DramTiming::tRFCab},
-    Order{"tRFCab", &DramTiming::tRFCab, "tREFI", &DramTiming::tREFI},
 };
 
+struct NamedTiming {
+  std::string_view key;
+  ClockedTime DramTiming::*timing;
+};
+
+/// What no DRAM does at once.
+constexpr std::array kNeverZero{NamedTiming{"read_latency", &DramTiming::read_latency},
+                                NamedTiming{"write_latency", &DramTiming::write_latency},
+                                NamedTiming{"tRCD", &DramTiming::tRCD},
+                                NamedTiming{"tRPpb", &DramTiming::tRPpb},
+                                NamedTiming{"tRAS", &DramTiming::tRAS},
+                                NamedTiming{"tRRD", &DramTiming::tRRD},
+                                NamedTiming{"tFAW", &DramTiming::tFAW},
+                                NamedTiming{"tWTR", &DramTiming::tWTR},
+                                NamedTiming{"tWR", &DramTiming::tWR},
+                                NamedTiming{"tRFCab", &DramTiming::tRFCab},
+                                NamedTiming{"tREFI", &DramTiming::tREFI}};
+
+/// What has to end before the next refresh is due.
+constexpr std::array kBelowRefresh{NamedTiming{"read_latency", &DramTiming::read_latency},
+                                   NamedTiming{"tRPab", &DramTiming::tRPab},
+                                   NamedTiming{"tRAS", &DramTiming::tRAS},
+                                   NamedTiming{"tRRD_L", &DramTiming::tRRD_L},
+                                   NamedTiming{"tFAW", &DramTiming::tFAW},
+                                   NamedTiming{"tCCD_L_WR", &DramTiming::tCCD_L_WR},
+                                   NamedTiming{"tCCDMW", &DramTiming::tCCDMW},
+                                   NamedTiming{"tWTR_L", &DramTiming::tWTR_L},
+                                   NamedTiming{"tRTP", &DramTiming::tRTP},
+                                   NamedTiming{"tWR", &DramTiming::tWR},
+                                   NamedTiming{"tPPD", &DramTiming::tPPD},
+                                   NamedTiming{"tRTRS", &DramTiming::tRTRS},
+                                   NamedTiming{"tpbR2act", &DramTiming::tpbR2act},
+                                   NamedTiming{"tCKE", &DramTiming::tCKE},
+                                   NamedTiming{"tXP", &DramTiming::tXP},
+                                   NamedTiming{"tXSR", &DramTiming::tXSR},
+                                   NamedTiming{"tRFCab", &DramTiming::tRFCab}};
+
+/// False, with a message each, for timings that are zero or longer than tREFI.
+bool check_size(const DramPartSpec& part, const Place& place) {
+  const DramTiming& timing = part.timing;
+  const auto length = [&](const ClockedTime& time) { return duration(time, command_clock(part)); };
+  const std::size_t before = place.errors().count();
+  for (const NamedTiming& each : kNeverZero) {
+    if (length(timing.*each.timing) == Picoseconds()) {
+      place.error(fmt::format("timing.{}", each.key), "is 0, which no part of this standard can do");
+    }
+  }
+  for (const NamedTiming& each : kBelowRefresh) {
+    if (place.errors().count() == before && length(timing.*each.timing) >= length(timing.tREFI)) {
+      place.error(fmt::format("timing.{}", each.key),
+                  fmt::format("'{}' is not below tREFI, {}: nothing could be done between refreshes",
+                              to_text(timing.*each.timing), to_text(timing.tREFI)));
+    }
+  }
+  return place.errors().count() == before;
+}
+
 void check_timing(const DramPartSpec& part, const Place& place) {
+  if (!check_size(part, place)) {
+    return;
+  }
   const DramTiming& timing = part.timing;
   const auto length = [&](const ClockedTime& time) { return duration(time, command_clock(part)); };
   for (const Order& order : kOrders) {
@@ -77,6 +137,51 @@ bool has_its_timings(const DramPartSpec& part, const Place& place) {
                 fmt::format("is not for this standard, whose timings are in '{}'", wanted));
   }
   return false;
+}
+
+struct StandardShape {
+  DramStandard standard;
+  std::array<std::int64_t, 3> bank_groups;
+  std::array<std::int64_t, 2> burst_lengths;
+  std::array<std::int64_t, 2> transfers_per_clock;
+};
+
+/// JESD209-3: BL8. JESD209-4: BL16, 32. JESD209-5: WCK at 2 or 4 times CK, four groups or none. JESD79-4:
+/// BL8, two or four groups. JESD79-5: BL16 (32 of x4), four or eight groups.
+constexpr std::array kShapes{StandardShape{DramStandard::lpddr3, {1, 1, 1}, {8, 8}, {2, 2}},
+                             StandardShape{DramStandard::lpddr4, {1, 1, 1}, {16, 32}, {2, 2}},
+                             StandardShape{DramStandard::lpddr4x, {1, 1, 1}, {16, 32}, {2, 2}},
+                             StandardShape{DramStandard::lpddr5, {1, 4, 4}, {16, 32}, {4, 8}},
+                             StandardShape{DramStandard::lpddr5x, {1, 4, 4}, {16, 32}, {4, 8}},
+                             StandardShape{DramStandard::ddr4, {2, 4, 4}, {8, 8}, {2, 2}},
+                             StandardShape{DramStandard::ddr5, {4, 8, 8}, {16, 32}, {2, 2}}};
+
+template <std::size_t N>
+std::string choices(const std::array<std::int64_t, N>& values) {
+  std::string text = fmt::format("{}", values[0]);
+  for (std::size_t i = 1; i < N && values[i] != values[i - 1]; ++i) {
+    text += fmt::format(" or {}", values[i]);
+  }
+  return text;
+}
+
+/// False, with a message each, for what the standard does not have.
+bool check_shape(const DramPartSpec& part, const Place& place) {
+  const std::size_t before = place.errors().count();
+  const auto one_of = [&](std::string_view key, std::int64_t value, const auto& allowed) {
+    if (std::find(allowed.begin(), allowed.end(), value) == allowed.end()) {
+      place.error(std::string(key),
+                  fmt::format("{} is not what this standard has: {}", value, choices(allowed)));
+    }
+  };
+  for (const StandardShape& shape : kShapes) {
+    if (shape.standard == part.standard) {
+      one_of("bank_groups", part.bank_groups, shape.bank_groups);
+      one_of("burst_length", part.burst_length, shape.burst_lengths);
+      one_of("transfers_per_clock", part.transfers_per_clock, shape.transfers_per_clock);
+    }
+  }
+  return place.errors().count() == before;
 }
 
 void check_psram(const DramPartSpec& part, const Place& place) {
@@ -140,6 +245,7 @@ void check_part(const DramPartSpec& part, const Place& place) {
   if (part.bank_groups > part.banks) {
     place.error("bank_groups",
                 fmt::format("{} bank groups cannot share {} banks", part.bank_groups, part.banks));
+    return;
   }
   if (part.banks_per_refresh > part.banks) {
     place.error("banks_per_refresh",
@@ -167,8 +273,10 @@ void check_part(const DramPartSpec& part, const Place& place) {
   if (part.psram) {
     return check_psram(part, place);
   }
-  check_timing(part, place);
-  check_rails(part, place);
+  if (check_shape(part, place)) {
+    check_timing(part, place);
+    check_rails(part, place);
+  }
 }
 
 /// JESD209-4, "masked write": 32 tCK at a burst of 16, in other words 4 tCCD.
@@ -328,7 +436,7 @@ const Schema<DramPartSpec>& schema<DramPartSpec>() {
            .between(1, 32)
            .power_of_two(),
        field("burst_length", &T::burst_length, "beats of a read or write").between(1, 64).power_of_two(),
-       field("width_bits", &T::width_bits, "data lines of a channel").between(8, 1024).power_of_two(),
+       field("width_bits", &T::width_bits, "data lines of a channel").between(8, 64).power_of_two(),
        field("bank_groups", &T::bank_groups, "bank groups of a rank; 1: none").between(1, 16).power_of_two(),
        field("banks", &T::banks, "banks of a rank, over all bank groups").between(1, 64).power_of_two(),
        field(

@@ -116,6 +116,7 @@ int dram_check(const Command& self, const std::vector<std::string>& arguments) {
   const model::legality::Conditions conditions{.ranks = ranks_of(options.text("ranks")),
                                                .refresh = refresh_of(options.text("refresh"))};
   const config::DramPartSpec part = config::load_dram_part(options.text("part"));
+  write_notes(part_notes(part));
   model::CommandCsvReader reader(files[0]);
   const TraceFindings findings = model::legality::check_trace(reader, part, conditions, kTold);
   write_stdout(format == "json" ? json_of(findings, part.name) : text_of(findings, part.name));

@@ -16,6 +16,7 @@
 #include "configs/spec/resolve.h"
 #include "configs/spec/schemas.h"
 #include "configs/units/text.h"
+#include "sim/cli/output.h"
 
 namespace kvsim::sim {
 
@@ -244,6 +245,7 @@ DramSetup dram_setup(const Options& options) {
     throw UserError(fmt::format("--format: '{}' is unknown; text or json", format));
   }
   setup.json = format == "json";
+  write_notes(part_notes(setup.part));
   return setup;
 }
 

@@ -51,6 +51,12 @@ void write_stderr(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
+void write_notes(const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) {
+    write_stderr("note: " + note + "\n");
+  }
+}
+
 ProgressBar::ProgressBar()
     : terminal_(isatty(STDERR_FILENO) != 0), start_(std::chrono::steady_clock::now()), last_(start_) {}
 

@@ -4,13 +4,17 @@
 
 #include <atomic>
 #include <chrono>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace kvsim::sim {
 
 /// Writes a result. Throws UserError if stdout does not take it (disk full, closed pipe).
 void write_stdout(std::string_view text);
 void write_stderr(std::string_view text);
+/// What is allowed but odd: a line on stderr each, "note: ...".
+void write_notes(const std::vector<std::string>& notes);
 
 /// A bar on stderr while something takes longer than a second; nothing if stderr is not a terminal.
 class ProgressBar {

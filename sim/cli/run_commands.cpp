@@ -127,6 +127,7 @@ void add_common(Options& options) {
 /// Simulates `source` and prints the report; with `record` the access stream goes into that file as well.
 int simulate(config::Scenario scenario, trace::AccessSource& source, Writer writer,
              const std::optional<std::string>& record) {
+  write_notes(part_notes(scenario.spec.device.dram));
   const std::atomic<bool>& stop = interrupt_flag();
   std::optional<trace::TraceWriter> trace_writer;
   std::optional<trace::Tee> tee;

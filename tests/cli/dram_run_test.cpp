@@ -42,6 +42,37 @@ struct DramRun : ::testing::Test {
   TemporaryFolder folder;
 };
 
+TEST_F(DramRun, OddPartsAreNotedOnce) {
+  const std::string odd = folder.file("odd.yaml", "extends: lpddr4-3200\ntiming: {tFAW: 63 tCK}\n");
+  const Outcome outcome = run(trace(100), {"--part", odd});
+  EXPECT_EQ(outcome.exit_code, 2) << "given twice";
+  const Outcome noted =
+      kvsim({"dram", "run", "--part", odd, "--trace", folder.file("n.txt", trace(100)), "--format", "json"});
+  EXPECT_EQ(noted.exit_code, 0);
+  EXPECT_TRUE(json::accept(noted.out));
+  EXPECT_EQ(noted.err, "note: odd: tFAW, 63 tCK, is less than 4 tRRD, 16 tCK each, and never binds\n");
+  EXPECT_EQ(run(trace(100)).err, "");
+}
+
+TEST_F(DramRun, SerialPartsAreServedButHaveNoCommands) {
+  const std::string file = folder.file("p.txt", trace(2000));
+  const auto psram = [&](std::vector<std::string> more) {
+    std::vector<std::string> all = {"dram", "run", "--part", "psram_aps6408l_esp32s3", "--trace", file};
+    all.insert(all.end(), more.begin(), more.end());
+    return kvsim(all);
+  };
+  const json result = json::parse(psram({"--format", "json"}).out);
+  EXPECT_NEAR(result["bandwidth_gbs"].get<double>(), 0.087, 0.003);
+  double sum = 0;
+  for (const auto& [name, share] : result["bus"].items()) {
+    sum += share.get<double>();
+  }
+  EXPECT_NEAR(sum, 1, 1e-9);
+  EXPECT_THAT(psram({"--commands", folder.file("c.csv", "")}).err, HasSubstr("has no DRAM commands"));
+  EXPECT_THAT(psram({"--fidelity", "train"}).err, HasSubstr("which has no row trains"));
+  EXPECT_THAT(psram({"--refresh", "per_bank"}).err, HasSubstr("has no refresh of one bank"));
+}
+
 TEST_F(DramRun, JsonHasTheKeysOfItsContract) {
   const Outcome outcome = run(trace(5000), {"--format", "json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;

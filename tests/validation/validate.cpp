@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Long checks (make validate): whole runs in train fidelity against auto, and predictions against measured
-// boards. Prints a table; ends with 1 if a figure lies outside its bound.
+// Long checks (make validate): whole runs in train fidelity against auto, predictions against measured
+// boards, and random DRAM traffic through the checker (with the argument `legality` only that). Prints a
+// table; ends with 1 if a figure lies outside its bound.
 #include <cmath>
 #include <cstdio>
 #include <string>
@@ -9,9 +10,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "configs/spec/grammar.h"
 #include "configs/spec/resolve.h"
 #include "tests/support/process.h"
 #include "tests/validation/board.h"
+#include "tests/validation/legality.h"
 
 namespace kvsim::testing {
 namespace {
@@ -111,11 +114,35 @@ void train_against_auto(Table& table) {
   }
 }
 
+/// Commands of the controller, of each standard, with policies, ranks, queues and traffic drawn at random.
+void dram_legality(Table& table) {
+  constexpr std::int64_t kCommands = 10'000'000;
+  table.title("DRAM commands of random traffic, by the checker");
+  for (const auto& standard : EnumNames<config::DramStandard>::kAll) {
+    if (standard.value == config::DramStandard::psram) {
+      continue;
+    }
+    const LegalityCount count = check_standard(standard.value, kCommands);
+    std::string kinds;
+    for (std::size_t i = 0; i < count.by_command.size(); ++i) {
+      kinds += fmt::format(" {} {}", to_string(static_cast<model::Command>(i)), count.by_command[i]);
+    }
+    table.claim(fmt::format("{}: {} commands of {} controllers, {} violations", standard.name, count.commands,
+                            count.controllers, count.violations),
+                count.violations == 0);
+    fmt::print("   {}\n{}", kinds, count.first.empty() ? "" : fmt::format("    {}\n", count.first));
+  }
+}
+
 }  // namespace
 }  // namespace kvsim::testing
 
-int main() {
+int main(int argc, char** argv) {
   kvsim::testing::Table table;
+  kvsim::testing::dram_legality(table);
+  if (argc > 1 && std::string(argv[1]) == "legality") {
+    return table.failed() ? 1 : 0;
+  }
   kvsim::testing::board_memory(table);
   kvsim::testing::board_decode(table);
   kvsim::testing::train_against_auto(table);
