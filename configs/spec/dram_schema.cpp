@@ -193,7 +193,8 @@ const Schema<DramPartSpec>& schema<DramPartSpec>() {
        field("width_bits", &T::width_bits, "data lines of a channel").between(8, 1024).power_of_two(),
        field("bank_groups", &T::bank_groups, "bank groups of a rank; 1: none").between(1, 16).power_of_two(),
        field("banks", &T::banks, "banks of a rank, over all bank groups").between(1, 64).power_of_two(),
-       field("rows", &T::rows, "rows of a bank").between(1, 1 << 22).power_of_two(),
+       field("rows", &T::rows, "rows of a bank; 3/4 of a power of two in dies of 6 and 12 Gb")
+           .between(1, 1 << 22),
        field("columns", &T::columns, "columns of a row, each as wide as the channel")
            .between(1, 65536)
            .power_of_two(),
