@@ -35,16 +35,21 @@ std::string cell(const Traffic& t) {
 }
 
 void conflicts(const char* scenario, int streams, const std::function<Traffic(const LessonFigures&)>& part) {
-  say("\n| map | depth | token-major | head-major | paged |\n|---|---|---|---|---|");
+  std::string head = "\n| map | layout |";
+  std::string rule = "|---|---|";
+  for (const int depth : kDepths) {
+    head += fmt::format(" {} |", depth);
+    rule += "---|";
+  }
+  say(head + "\n" + rule);
   for (const Map map : kMaps) {
-    for (const int depth : kDepths) {
-      std::string line = fmt::format("| {} | {} |", name_of(map), depth);
-      for (const char* layout : kLayouts) {
-        line +=
-            " " +
+    for (const char* layout : kLayouts) {
+      std::string line = fmt::format("| {} | {} |", name_of(map), layout);
+      for (const int depth : kDepths) {
+        line += fmt::format(
+            " {} |",
             cell(part(measure(
-                {.scenario = scenario, .depth = depth, .layout = layout, .map = map, .streams = streams}))) +
-            " |";
+                {.scenario = scenario, .depth = depth, .layout = layout, .map = map, .streams = streams}))));
       }
       say(line);
     }
