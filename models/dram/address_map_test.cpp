@@ -85,7 +85,7 @@ std::set<std::uint64_t> sample(std::uint64_t capacity) {
   for (int i = 0; i < 200; ++i) {
     const std::uint64_t base = random.below(capacity);
     for (std::uint64_t step = 1; step < capacity; step *= 2) {
-      addresses.insert(base ^ step);
+      addresses.insert((base ^ step) % capacity);
       addresses.insert((base + 3 * step) % capacity);
     }
   }
