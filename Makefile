@@ -1,6 +1,6 @@
 # A newcomer's two commands: `make run` and `make test`. Both install what is missing (Debian 12) and build first.
 .DELETE_ON_ERROR:
-.PHONY: run test build deps asan-test validate bench format format-check tidy clean help
+.PHONY: run test build deps asan-test validate lessons bench format format-check tidy clean help
 
 PACKAGES := g++ cmake ninja-build pkg-config ccache clang-format libsystemc-dev libboost-program-options-dev \
             libprotobuf-dev protobuf-compiler libyaml-cpp-dev libgtest-dev libgmock-dev libbenchmark-dev libfmt-dev \
@@ -34,6 +34,9 @@ asan-test: deps  ## the tests under AddressSanitizer and UndefinedBehaviorSaniti
 
 validate: build  ## long checks: whole runs in train fidelity, and predictions against measured boards
 	build/release/validate
+
+lessons: build  ## the tables of scenarios/lessons, measured anew (half an hour; build/release/lessons c4 for one)
+	build/release/lessons
 
 bench: build  ## speed: DRAM requests, trace records, the main scenario
 	build/release/kvsim_benchmark

@@ -10,13 +10,10 @@
 #include <fmt/ranges.h>
 
 #include "configs/spec/grammar.h"
+#include "configs/spec/named_map.h"
 
 namespace kvsim::config {
 namespace {
-
-int log2_of(std::int64_t power_of_two) {
-  return std::countr_zero(static_cast<std::uint64_t>(power_of_two));
-}
 
 std::uint64_t low_bits(int count) {
   return (std::uint64_t{1} << count) - 1;
@@ -94,7 +91,7 @@ std::vector<MapProblem> dependent_bits(const std::vector<Equation>& all) {
 std::vector<MapProblem> wrong_counts(const std::vector<Coordinate>& all) {
   std::vector<MapProblem> problems;
   for (const Coordinate& coordinate : all) {
-    const int needed = log2_of(coordinate.values);
+    const int needed = coordinate_bits(coordinate.values);
     if (std::ssize(coordinate.bits) == needed) {
       continue;
     }
@@ -104,11 +101,42 @@ std::vector<MapProblem> wrong_counts(const std::vector<Coordinate>& all) {
   return problems;
 }
 
+/// Of rows or ranks that are no power of two some values do not exist. Their upper bits have to be the
+/// topmost address bits as they are: then the places that do not exist are just the addresses beyond the
+/// memory.
+std::vector<MapProblem> partial_coordinates(const std::vector<Coordinate>& all) {
+  std::vector<MapProblem> problems;
+  int address_bits = 0;
+  for (const Coordinate& coordinate : all) {
+    address_bits += static_cast<int>(coordinate.bits.size());
+  }
+  bool another = false;
+  for (const Coordinate& coordinate : all) {
+    const int partial = partial_bits(coordinate.values);
+    if (partial > 0 && another) {
+      problems.push_back(
+          {coordinate.name, "neither rows nor ranks are a power of two; one of them has to be"});
+    }
+    another = another || partial > 0;
+    for (int i = 0; i < partial; ++i) {
+      const std::size_t bit = coordinate.bits.size() - static_cast<std::size_t>(partial - i);
+      const int wanted = address_bits - partial + i;
+      if (coordinate.bits[bit].mask != std::uint64_t{1} << wanted) {
+        problems.push_back({coordinate.name,
+                            fmt::format("bit {} has to be address bit {} alone, since {} {} are no power of "
+                                        "two and the addresses end with them",
+                                        bit, wanted, coordinate.values, coordinate.counted)});
+      }
+    }
+  }
+  return problems;
+}
+
 /// Bits beyond the memory, and bits below a line's size anywhere but in the low column bits.
 std::vector<MapProblem> misplaced_bits(const std::vector<Coordinate>& all, Bytes capacity, Bytes line) {
   std::vector<MapProblem> problems;
-  const int address_bits = log2_of(capacity.count());
-  const int line_bits = log2_of(line.count());
+  const int address_bits = coordinate_bits(capacity.count());
+  const int line_bits = coordinate_bits(line.count());
   for (const Coordinate& coordinate : all) {
     for (std::size_t i = 0; i < coordinate.bits.size(); ++i) {
       const std::uint64_t mask = coordinate.bits[i].mask;
@@ -138,11 +166,14 @@ std::vector<MapProblem> address_map_problems(const DeviceSpec& device) {
   if (std::vector<MapProblem> problems = wrong_counts(all); !problems.empty()) {
     return problems;
   }
+  if (std::vector<MapProblem> problems = partial_coordinates(all); !problems.empty()) {
+    return problems;
+  }
   const Bytes capacity = dram_capacity(device);
   std::vector<MapProblem> problems =
       misplaced_bits(all, capacity, std::max(device.llc.line, burst_bytes(device.dram)));
   const std::vector<Equation> matrix = equations(all);
-  std::uint64_t unused = low_bits(log2_of(capacity.count()));
+  std::uint64_t unused = low_bits(coordinate_bits(capacity.count()));
   for (const Equation& equation : matrix) {
     unused &= ~equation.mask;
   }

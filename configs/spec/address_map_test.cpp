@@ -171,6 +171,22 @@ TEST(AddressMap, OfEveryDeviceIsSound) {
   }
 }
 
+/// Read in bytes, the RK3588's channel mask 0x20 parts each cache line between two channels.
+TEST(AddressMap, OfRk3588InBytesTearsLines) {
+  DeviceSpec device = load_device("rk3588");
+  device.controller.mapping = {.channel = bits({"5", "6"}),
+                               .rank = bits({"22^12"}),
+                               .bank = bits({"11^9", "12^10", "13^11"}),
+                               .row = bits({"16-21", "23-32"}),
+                               .column = bits({"0-4", "7-10", "14", "15"})};
+  EXPECT_THAT(
+      problems(device),
+      HasSubstr("channel: bit 0: address bits 0 to 5 must be column bits 0 to 5, so that the 64 B of a "
+                "cache line or burst lie in one row"));
+  EXPECT_THAT(problems(device), testing::Not(HasSubstr("repeat each other"))) << "it is a bijection, though";
+  EXPECT_THAT(problems(device), testing::Not(HasSubstr("missing")));
+}
+
 /// On an RK3588 a 4 KiB page spreads over all channels, and the rows above one bank go to other banks.
 TEST(AddressMap, OfRk3588InterleavesChannels) {
   const AddressMapSpec map = load_device("rk3588").controller.mapping;

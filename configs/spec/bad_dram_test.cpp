@@ -89,7 +89,7 @@ const BadDram kBadControllers[] = {
     {"queue: pool", "queue: 'pool' is not one of shared, bank"},
     {"power_down: 2 s", "power_down: '2 s' is out of range"},
     {"power_down: 1 us, self_refresh: 1 us", "self_refresh: '1 us' is not above power_down, 1 us"},
-    {"ranks: 3", "ranks: '3' is not a power of two"},
+    {"ranks: 9", "ranks: '9' is out of range"},
     {"mapping: {bank: [13^11, 14^12, 13^11]}", "bank bit 0 (13^11) and bank bit 2 (13^11) repeat each other"},
 };
 

@@ -41,11 +41,21 @@ const Schema<AddressMapSpec>& schema<AddressMapSpec>() {
   using T = AddressMapSpec;
   static const Schema<T> kSchema{
       "physical address to DRAM coordinates, least significant bit first; together a bijection",
-      {field("channel", &T::channel, "bits of the channel").by_default({}),
+      {field("order", &T::order,
+             "masks: the bits below, as written; or a map made from the geometry, which replaces them: "
+             "row-bank-column, bank-row-column, row-bank-column-group (bank groups take turns line by line)")
+           .optional(),
+       field("channel_granule", &T::channel_granule,
+             "of a named order: addresses after which the channel changes, from a cache line to a row")
+           .between(32_B, 64_KiB)
+           .power_of_two()
+           .optional(),
+       field("hash", &T::hash, "of a named order: bank bits are XORed with the low row bits").optional(),
+       field("channel", &T::channel, "bits of the channel").by_default({}),
        field("rank", &T::rank, "bits of the rank").by_default({}),
        field("bank", &T::bank, "bits of the bank within its rank").by_default({}),
        field("row", &T::row, "bits of the row").by_default({}),
-       field("column", &T::column, "bits of the byte within the row")}};
+       field("column", &T::column, "bits of the byte within the row").by_default({})}};
   return kSchema;
 }
 
@@ -55,7 +65,7 @@ const Schema<MemoryControllerSpec>& schema<MemoryControllerSpec>() {
   static const Schema<T> kSchema{
       "memory controllers, one per channel, and how the DRAM is wired to them",
       {field("channels", &T::channels, "channels").between(1, 64).power_of_two(),
-       field("ranks", &T::ranks, "ranks of each channel").between(1, 8).power_of_two(),
+       field("ranks", &T::ranks, "ranks of each channel").between(1, 8),
        field("refresh", &T::refresh, "how banks are refreshed; none for what-if runs only").optional(),
        field("postponed_refreshes", &T::postponed_refreshes,
              "refreshes of a rank that may wait while requests are queued")

@@ -4,6 +4,7 @@
 
 #include "configs/spec/address_map.h"
 #include "configs/spec/dram_temperature.h"
+#include "configs/spec/named_map.h"
 #include "configs/spec/schemas.h"
 
 namespace kvsim::config {
@@ -68,6 +69,25 @@ void check_memory(const DeviceSpec& device, const Place& place) {
   for (const MapProblem& problem : address_map_problems(device)) {
     place.error(join_path("controller.mapping", problem.coordinate), problem.what);
   }
+}
+
+/// A map by name gets its masks.
+void complete_device(DeviceSpec& device, const Place& place) {
+  AddressMapSpec& map = device.controller.mapping;
+  if (map.order == MapOrder::masks) {
+    return;
+  }
+  const Bytes least = least_granule(map.order, device.dram, device.llc.line);
+  const Bytes most = largest_granule(device.dram);
+  if (map.channel_granule < least || map.channel_granule > most) {
+    place.error("controller.mapping.channel_granule",
+                fmt::format("'{}' is out of range; with this part and order it is from {} to {}",
+                            to_text(map.channel_granule), to_text(least), to_text(most)));
+    map.channel_granule = least;
+  }
+  name_masks(
+      map, device.dram,
+      {.channels = device.controller.channels, .ranks = device.controller.ranks, .line = device.llc.line});
 }
 
 constexpr std::int64_t kMostCores = 64;
@@ -204,7 +224,8 @@ const Schema<DeviceSpec>& schema<DeviceSpec>() {
        field("interconnect", &T::interconnect, "fabric between caches and memory"),
        field("controller", &T::controller, "memory controllers and address map"),
        field("dram", &T::dram, "DRAM part").entry_of("dram"), field("os", &T::os, "operating system")},
-      check_device};
+      check_device,
+      complete_device};
   return kSchema;
 }
 

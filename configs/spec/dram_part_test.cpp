@@ -46,6 +46,7 @@ const KnownPart kParts[] = {
     {"lpddr4x_4224_16gb", 8.448, 2112, 2_KiB, 32_B, 2_GiB, 8},
     {"lpddr4x_4224_8gb", 8.448, 2112, 2_KiB, 32_B, 1_GiB, 8},
     {"lpddr4x_4266_16gb", 8.532, 2133, 2_KiB, 32_B, 2_GiB, 8},
+    {"lpddr4x_4266_16gb_x32", 17.064, 2133, 4_KiB, 64_B, 4_GiB, 8},
     {"lpddr4x_4266_8gb", 8.532, 2133, 2_KiB, 32_B, 1_GiB, 8},
     {"lpddr5_4800_16gb", 9.6, 600, 2_KiB, 32_B, 2_GiB, 2},
     {"lpddr5_5500_16gb", 11, 687.5, 2_KiB, 32_B, 2_GiB, 2},

@@ -446,7 +446,8 @@ const Schema<DramPartSpec>& schema<DramPartSpec>() {
            .between(1, 64)
            .power_of_two()
            .by_rule("as its standard has it, else 1"),
-       field("rows", &T::rows, "rows of a bank").between(1, 1 << 22).power_of_two(),
+       field("rows", &T::rows, "rows of a bank; 3/4 of a power of two in dies of 6 and 12 Gb")
+           .between(1, 1 << 22),
        field("columns", &T::columns, "columns of a row, each as wide as the channel")
            .between(1, 65536)
            .power_of_two(),

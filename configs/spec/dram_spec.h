@@ -149,8 +149,14 @@ struct AddressBit {
   bool operator==(const AddressBit&) const = default;
 };
 
+/// Where an address map comes from: bit by bit, or by name from the geometry (named_map.h).
+enum class MapOrder { masks, row_bank_column, bank_row_column, row_bank_column_group };
+
 /// Physical address to DRAM coordinates, least significant bit first. Together the bits must be a bijection.
 struct AddressMapSpec {
+  MapOrder order = MapOrder::masks;
+  Bytes channel_granule{256};  ///< of a named map: addresses after which the channel changes
+  bool hash = false;           ///< of a named map: bank bits are XORed with low row bits
   std::vector<AddressBit> channel;
   std::vector<AddressBit> rank;
   std::vector<AddressBit> bank;

@@ -48,6 +48,15 @@ struct EnumNames<config::PagePolicy> {
 };
 
 template <>
+struct EnumNames<config::MapOrder> {
+  static constexpr std::array kAll{
+      EnumName{config::MapOrder::masks, "masks"},
+      EnumName{config::MapOrder::row_bank_column, "row-bank-column"},
+      EnumName{config::MapOrder::bank_row_column, "bank-row-column"},
+      EnumName{config::MapOrder::row_bank_column_group, "row-bank-column-group"}};
+};
+
+template <>
 struct EnumNames<config::QueueKind> {
   static constexpr std::array kAll{EnumName{config::QueueKind::shared, "shared"},
                                    EnumName{config::QueueKind::bank, "bank"}};
@@ -72,6 +81,19 @@ struct EnumNames<config::LayerRange> {
   static constexpr std::array kAll{EnumName{config::LayerRange::all, "all"},
                                    EnumName{config::LayerRange::more_bits, "more_bits"},
                                    EnumName{config::LayerRange::first_eighth, "first_eighth"}};
+};
+
+template <>
+struct EnumNames<config::KvLayout> {
+  static constexpr std::array kAll{EnumName{config::KvLayout::token_major, "token_major"},
+                                   EnumName{config::KvLayout::head_major, "head_major"},
+                                   EnumName{config::KvLayout::paged, "paged"}};
+};
+
+template <>
+struct EnumNames<config::KvBlockOrder> {
+  static constexpr std::array kAll{EnumName{config::KvBlockOrder::in_order, "in_order"},
+                                   EnumName{config::KvBlockOrder::shuffled, "shuffled"}};
 };
 
 template <>

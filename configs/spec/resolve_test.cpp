@@ -38,11 +38,25 @@ TEST(Scenarios, ShippedOnesLoad) {
 
 TEST(Scenarios, NameTheirDeviceAloneOnItsLine) {
   for (const auto& file : std::filesystem::directory_iterator(kScenarios)) {
+    if (file.is_directory()) {
+      continue;
+    }
     const std::string text = read_source(file.path()).text;
     EXPECT_TRUE(text.find("\ndevice: rk3588\n") != std::string::npos ||
                 text.find("\ndevice: rk3588_4gb\n") != std::string::npos)
         << file.path();
   }
+}
+
+TEST(Scenarios, OfLessonsLoad) {
+  int loaded = 0;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(kScenarios / "lessons")) {
+    if (file.path().extension() == ".yaml") {
+      EXPECT_NO_THROW(static_cast<void>(load_scenario(file.path()))) << file.path();
+      ++loaded;
+    }
+  }
+  EXPECT_GE(loaded, 6);
 }
 
 TEST(Devices, HaveTheMemoryAndPeakOfTheBoards) {

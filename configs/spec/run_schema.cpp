@@ -63,6 +63,21 @@ const Schema<EngineSpec>& schema<EngineSpec>() {
       "how the inference engine works; defaults are llama.cpp's",
       {field("weights", &T::weights, "format of the model file").entry_of("formats", "Q4_K_M"),
        field("kv", &T::kv, "storage of K and V; F16 only for now").entry_of("tensor_types", "F16"),
+       field(
+           "kv_layout", &T::kv_layout,
+           "order of the KV cache within a layer's K and V: token_major, [token][head] (llama.cpp with flash "
+           "attention); head_major, [head][token]; paged, [block][head][token] (vLLM's HND)")
+           .optional(),
+       field("kv_block", &T::kv_block, "tokens of a page of a paged KV cache (vLLM: 16)")
+           .between(1, 65536)
+           .optional(),
+       field("kv_block_order", &T::kv_block_order,
+             "in which order pages are handed out: in_order, or shuffled by run.seed, as after churn")
+           .optional(),
+       field("kv_row_alignment", &T::kv_row_alignment,
+             "each head's vector in the KV cache is padded to a multiple of this; 64 B is a cache line")
+           .between(1_B, 64_KiB)
+           .by_default(1_B),
        field("ubatch", &T::ubatch, "prompt tokens computed together (llama.cpp's n_ubatch)")
            .between(1, 65536)
            .optional(),
@@ -136,7 +151,7 @@ const Schema<RunOptions>& schema<RunOptions>() {
              "half-width of the interval that sampling aims for, as a share")
            .between(0.0001, 0.5)
            .optional(),
-       field("seed", &T::seed, "of everything random; stands in the result (this version draws nothing)")
+       field("seed", &T::seed, "of everything random: the order of shuffled pages; stands in the result")
            .between(0, std::numeric_limits<std::int64_t>::max())
            .optional()}};
   return kSchema;

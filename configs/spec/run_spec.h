@@ -12,10 +12,20 @@
 
 namespace kvsim::config {
 
+/// Order of a KV cache's cells within a layer's K and V: [token][head], [head][token], or pages of `kv_block`
+/// tokens, [block][head][token].
+enum class KvLayout { token_major, head_major, paged };
+/// In which order pages are handed out: the pool's, or any, as after churn.
+enum class KvBlockOrder { in_order, shuffled };
+
 /// How the inference engine works. Defaults are llama.cpp's.
 struct EngineSpec {
   WeightFormat weights;
-  TensorType kv;                       ///< storage of K and V
+  TensorType kv;  ///< storage of K and V
+  KvLayout kv_layout = KvLayout::token_major;
+  std::int64_t kv_block = 16;  ///< tokens of a page
+  KvBlockOrder kv_block_order = KvBlockOrder::in_order;
+  Bytes kv_row_alignment{1};           ///< a head's vector is padded to a multiple of this
   std::int64_t ubatch = 512;           ///< prompt tokens computed together
   std::int64_t context_padding = 256;  ///< the KV cache's length is a multiple of this
   std::int64_t prefill_columns = 16;   ///< prompt tokens per pass over a weight matrix

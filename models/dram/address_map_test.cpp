@@ -10,6 +10,7 @@
 #include "configs/error/test_support.h"
 #include "configs/spec/address_map.h"
 #include "configs/spec/device_spec.h"
+#include "configs/spec/named_map.h"
 #include "models/testing/test_device.h"
 
 namespace kvsim::model {
@@ -24,8 +25,21 @@ Place place(const AddressMap& map, std::uint64_t address) {
   return {p.channel.value(), p.bank, p.row.value(), p.column};
 }
 
+/// `device()` with a named map over rows or ranks that are no power of two: 6 GiB and 12 GiB.
+config::DeviceSpec partial_device(std::int64_t rows, std::int64_t ranks) {
+  config::DeviceSpec device = testing::device();
+  device.dram.rows = rows;
+  device.controller.ranks = ranks;
+  device.controller.mapping.order = config::MapOrder::row_bank_column;
+  device.controller.mapping.hash = true;
+  config::name_masks(device.controller.mapping, device.dram,
+                     {.channels = device.controller.channels, .ranks = ranks, .line = device.llc.line});
+  return device;
+}
+
 std::vector<config::DeviceSpec> devices() {
-  return {testing::device(), testing::plain_device(), testing::one_rank_device(), testing::lpddr5_device()};
+  return {testing::device(),        testing::plain_device(),    testing::one_rank_device(),
+          testing::lpddr5_device(), partial_device(3 << 14, 2), partial_device(1 << 16, 3)};
 }
 
 AddressMap map_of(const config::DeviceSpec& device) {
@@ -71,7 +85,7 @@ std::set<std::uint64_t> sample(std::uint64_t capacity) {
   for (int i = 0; i < 200; ++i) {
     const std::uint64_t base = random.below(capacity);
     for (std::uint64_t step = 1; step < capacity; step *= 2) {
-      addresses.insert(base ^ step);
+      addresses.insert((base ^ step) % capacity);
       addresses.insert((base + 3 * step) % capacity);
     }
   }

@@ -105,6 +105,12 @@ std::vector<Case> cases() {
     randomise_policies(c.device, random);
     all.push_back(c);
   }
+  for (std::size_t i = 0; i < plain; ++i) {
+    Case c = all[i];
+    c.name += "_three_ranks";
+    c.device.controller.ranks = 3;
+    all.push_back(c);
+  }
   return all;
 }
 

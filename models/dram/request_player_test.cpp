@@ -11,6 +11,7 @@
 
 #include "configs/error/error.h"
 #include "configs/spec/catalogue.h"
+#include "configs/spec/named_map.h"
 #include "configs/spec/resolve.h"
 #include "models/dram/load_curve.h"
 
@@ -347,6 +348,20 @@ TEST(RequestPlayer, BeyondTheMemoryIsAUserError) {
     EXPECT_THROW(static_cast<void>(rig.play({pack(end - 63, false)}, decisions)), UserError);
     EXPECT_THROW(static_cast<void>(rig.play({pack(0, false), pack(end, true)}, decisions)), UserError);
     EXPECT_THROW(static_cast<void>(rig.play({~PackedRequest{0}}, decisions)), UserError);
+  }
+}
+
+/// Dies of 6 Gb: three quarters of the rows. Addresses end there, though the row has a bit more.
+TEST(RequestPlayer, MemoryEndsWithItsRows) {
+  Rig rig;
+  rig.part.rows = rig.part.rows / 4 * 3;
+  rig.controller.mapping.order = config::MapOrder::row_bank_column;
+  config::name_masks(rig.controller.mapping, rig.part, {});
+  const auto end = static_cast<std::uint64_t>(rig.capacity().count());
+  EXPECT_EQ(rig.capacity(), 1536_MiB);
+  for (const Decisions decisions : {Decisions::bursts, Decisions::rows}) {
+    EXPECT_EQ(rig.play({pack(0, false), pack(end - 64, true)}, decisions).moved, 128_B);
+    EXPECT_THROW(static_cast<void>(rig.play({pack(end, false)}, decisions)), UserError);
   }
 }
 

@@ -2,9 +2,10 @@
 #include "sim/cli/dram_setup.h"
 
 #include <algorithm>
-#include <bit>
 #include <charconv>
 #include <filesystem>
+#include <optional>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -13,6 +14,7 @@
 #include "configs/schema/yaml.h"
 #include "configs/spec/address_map.h"
 #include "configs/spec/dram_temperature.h"
+#include "configs/spec/named_map.h"
 #include "configs/spec/resolve.h"
 #include "configs/spec/schemas.h"
 #include "configs/units/text.h"
@@ -26,6 +28,7 @@ namespace {
 
 constexpr std::int64_t kLine = 64;
 constexpr std::int64_t kLongestQueue = 4096;
+constexpr std::string_view kHashed = "-xor";
 
 std::int64_t number(std::string_view text, const char* what, std::int64_t least, std::int64_t most) {
   std::int64_t value = 0;
@@ -37,43 +40,20 @@ std::int64_t number(std::string_view text, const char* what, std::int64_t least,
   return value;
 }
 
-/// Takes address bits from the lowest up.
-class BitDealer {
- public:
-  void deal(std::vector<config::AddressBit>& to, std::int64_t values) {
-    for (; values > 1; values /= 2) {
-      to.push_back({std::uint64_t{1} << next_++});
+/// A mapping by name, for one channel and rank; "-xor" behind it adds the hash. None: there is no such name.
+std::optional<config::AddressMapSpec> named_mapping(std::string_view name, const config::DramPartSpec& part) {
+  config::AddressMapSpec map;
+  map.hash = name.ends_with(kHashed);
+  name.remove_suffix(map.hash ? kHashed.size() : 0);
+  for (const auto& order : EnumNames<config::MapOrder>::kAll) {
+    if (name == order.name && order.value != config::MapOrder::masks) {
+      map.order = order.value;
+      map.channel_granule = least_granule(map.order, part, Bytes(kLine));
+      name_masks(map, part, {.channels = 1, .ranks = 1, .line = Bytes(kLine)});
+      return map;
     }
   }
-
- private:
-  int next_ = 0;
-};
-
-/// Named mappings, most significant field first: rank and channel have no bits.
-config::AddressMapSpec named_mapping(const std::string& name, const config::DramPartSpec& part) {
-  config::AddressMapSpec map;
-  BitDealer dealer;
-  const std::int64_t row_size = row_bytes(part).count();
-  if (name == "row-bank-column-group") {
-    const std::int64_t low = std::max(kLine, burst_bytes(part).count());
-    std::vector<config::AddressBit> groups;
-    dealer.deal(map.column, low);
-    dealer.deal(groups, part.bank_groups);
-    dealer.deal(map.column, row_size / low);
-    dealer.deal(map.bank, part.banks / part.bank_groups);
-    map.bank.insert(map.bank.end(), groups.begin(), groups.end());
-    dealer.deal(map.row, part.rows);
-  } else if (name == "bank-row-column") {
-    dealer.deal(map.column, row_size);
-    dealer.deal(map.row, part.rows);
-    dealer.deal(map.bank, part.banks);
-  } else {
-    dealer.deal(map.column, row_size);
-    dealer.deal(map.bank, part.banks);
-    dealer.deal(map.row, part.rows);
-  }
-  return map;
+  return std::nullopt;
 }
 
 config::AddressMapSpec mapping_file(const std::string& path, const config::DramPartSpec& part) {
@@ -84,6 +64,10 @@ config::AddressMapSpec mapping_file(const std::string& path, const config::DramP
     device.controller.mapping = config::schema<config::AddressMapSpec>().read({value, "", errors});
   }
   errors.throw_if_any();
+  if (device.controller.mapping.order != config::MapOrder::masks) {
+    throw UserError(fmt::format(
+        "{}: order: a file has the bits of each coordinate; an order is given by its name", path));
+  }
   device.dram = part;
   device.controller.channels = std::int64_t{1} << device.controller.mapping.channel.size();
   device.controller.ranks = std::int64_t{1} << device.controller.mapping.rank.size();
@@ -103,16 +87,14 @@ void set_mapping(DramSetup& setup, const Options& options) {
   setup.mapping = options.has("mapping")       ? options.text("mapping")
                   : setup.part.bank_groups > 1 ? "row-bank-column-group"
                                                : "row-bank-column";
-  const bool named = setup.mapping == "row-bank-column" || setup.mapping == "bank-row-column" ||
-                     setup.mapping == "row-bank-column-group";
+  const auto named = named_mapping(setup.mapping, setup.part);
   if (!named && !std::filesystem::exists(setup.mapping)) {
-    throw UserError(
-        fmt::format("--mapping: '{}' is neither row-bank-column, bank-row-column, "
-                    "row-bank-column-group nor a file",
-                    setup.mapping));
+    throw UserError(fmt::format(
+        "--mapping: '{}' is neither row-bank-column, bank-row-column, row-bank-column-group, one of "
+        "them with -xor behind it, nor a file",
+        setup.mapping));
   }
-  setup.controller.mapping =
-      named ? named_mapping(setup.mapping, setup.part) : mapping_file(setup.mapping, setup.part);
+  setup.controller.mapping = named ? *named : mapping_file(setup.mapping, setup.part);
   setup.controller.channels = std::int64_t{1} << setup.controller.mapping.channel.size();
   setup.controller.ranks = std::int64_t{1} << setup.controller.mapping.rank.size();
 }
@@ -198,7 +180,8 @@ void add_dram_options(Options& options) {
       "shared:N: a channel has N reads and N writes to choose from; bank:N: each bank N requests of both "
       "kinds")("mapping", po::value<std::string>(),
                "row-bank-column (default), bank-row-column, row-bank-column-group (bank groups take turns "
-               "line by line; default where a part has them), or a file with the bits of each coordinate")(
+               "line by line; default where a part has them), one of them with -xor behind it (bank bits are "
+               "XORed with the low row bits), or a file with the bits of each coordinate")(
       "refresh", po::value<std::string>()->default_value("all_bank"), "all_bank, per_bank or none")(
       "postponed-refreshes", po::value<std::string>()->default_value("0"),
       "refreshes that may wait while requests are queued, 0 to 8")(

@@ -117,6 +117,33 @@ std::optional<DramEnergyFigures> energy_of(const config::DeviceSpec& device, con
                      Bytes(std::llround(sum.bytes_read() + sum.bytes_written())));
 }
 
+struct RowShares {
+  double hit, miss, conflict;
+};
+
+RowShares row_shares(const Measurement& m) {
+  const double commands = std::max(1.0, m.row_hits() + m.row_misses() + m.row_conflicts());
+  return {m.row_hits() / commands, m.row_misses() / commands, m.row_conflicts() / commands};
+}
+
+std::vector<OperatorFigures> operators_of(const RunRecord& record) {
+  std::vector<OperatorFigures> operators;
+  for (std::size_t i = 0; i < record.decode_operators.size(); ++i) {
+    const Measurement& m = record.decode_operators[i];
+    if (m.picoseconds() > 0) {
+      const RowShares rows = row_shares(m);
+      operators.push_back({.name = std::string(to_string(static_cast<trace::Operator>(i))),
+                           .time = Picoseconds(std::llround(m.picoseconds())),
+                           .read = Bytes(std::llround(m.bytes_read())),
+                           .written = Bytes(std::llround(m.bytes_written())),
+                           .row_hit = rows.hit,
+                           .row_miss = rows.miss,
+                           .row_conflict = rows.conflict});
+    }
+  }
+  return operators;
+}
+
 Speed speed_of(const config::RunSpec& spec, const RunRecord& record) {
   const auto prefill = steps_of(record, Phase::prefill);
   const auto decode = steps_of(record, Phase::decode);
@@ -150,10 +177,11 @@ Speed speed_of(const config::RunSpec& spec, const RunRecord& record) {
   speed.breakdown = breakdown_of(sum);
   speed.read = BytesPerSecond(sum.bytes_read() / elapsed);
   speed.written = BytesPerSecond(sum.bytes_written() / elapsed);
-  const double commands = std::max(1.0, sum.row_hits() + sum.row_misses() + sum.row_conflicts());
-  speed.row_hit = sum.row_hits() / commands;
-  speed.row_miss = sum.row_misses() / commands;
-  speed.row_conflict = sum.row_conflicts() / commands;
+  const RowShares rows = row_shares(sum);
+  speed.row_hit = rows.hit;
+  speed.row_miss = rows.miss;
+  speed.row_conflict = rows.conflict;
+  speed.operators = operators_of(record);
   Bytes bytes;
   for (const StepResult* step : decode) {
     bytes += step->model_bytes;

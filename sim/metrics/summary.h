@@ -34,6 +34,14 @@ struct BreakdownPart {
   double share = 0;
 };
 
+/// What one kind of operator did over all decode steps.
+struct OperatorFigures {
+  std::string name;
+  Picoseconds time;
+  Bytes read, written;                                 ///< by DRAM
+  double row_hit = 0, row_miss = 0, row_conflict = 0;  ///< shares of DRAM column commands
+};
+
 struct Percentiles {
   Picoseconds p50, p95, max;
 };
@@ -44,6 +52,7 @@ struct Speed {
   double prefill_tokens_per_second = 0;
   std::optional<Percentiles> inter_token;  ///< none if nothing was generated
   std::vector<DepthSpeed> decode;
+  std::vector<OperatorFigures> operators;              ///< in the order of the forward pass
   std::vector<BreakdownPart> breakdown;                ///< of the mean decode token, adding up to 1
   BytesPerSecond read, written;                        ///< mean over decode
   double row_hit = 0, row_miss = 0, row_conflict = 0;  ///< shares of DRAM column commands

@@ -61,6 +61,20 @@ ordered_json dram(const Summary& summary) {
   return json;
 }
 
+ordered_json operators(const Speed& speed) {
+  ordered_json list = ordered_json::array();
+  for (const OperatorFigures& op : speed.operators) {
+    list.push_back({{"operator", op.name},
+                    {"time_ms", milliseconds(op.time)},
+                    {"read_bytes", op.read.count()},
+                    {"written_bytes", op.written.count()},
+                    {"row_hit", op.row_hit},
+                    {"row_miss", op.row_miss},
+                    {"row_conflict", op.row_conflict}});
+  }
+  return list;
+}
+
 ordered_json breakdown(const Speed& speed) {
   ordered_json parts = ordered_json::array();
   for (const BreakdownPart& part : speed.breakdown) {
@@ -159,6 +173,7 @@ std::string json_report(const Report& report) {
   json["throughput"] = s.speed ? throughput(*s.speed) : ordered_json(nullptr);
   json["breakdown"] = s.speed ? breakdown(*s.speed) : ordered_json::array();
   json["dram"] = dram(s);
+  json["operators"] = s.speed ? operators(*s.speed) : ordered_json::array();
   json["roofline"] = nullptr;
   if (decoded(s)) {
     json["roofline"] = {{"bytes_per_token", s.speed->bytes_per_token.count()},

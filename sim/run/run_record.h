@@ -2,6 +2,7 @@
 // What a run gives: per step its time and where it went, the memory ledger, and how much was simulated.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -38,6 +39,8 @@ struct RunRecord {
   Bytes peak;   ///< held at most
   Bytes available;
   std::vector<StepResult> steps;
+  /// Of the decode steps together, by operator.
+  std::array<Measurement, trace::kOperators> decode_operators{};
 };
 
 }  // namespace kvsim::sim

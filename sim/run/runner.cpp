@@ -48,6 +48,7 @@ std::set<std::int64_t> knots_of(std::int64_t steps) {
 /// An operator whose time is filled in when every knot has been measured.
 struct Pending {
   OperatorKind kind;
+  trace::Operator op = trace::Operator::none;
   std::int64_t count = 0;
 };
 
@@ -200,6 +201,7 @@ class Runner : public sc_core::sc_module {
       const Measurement m = measure(operation, model::bytes_read_once(operation.threads));
       step.total += m;
       step.simulated += m.picoseconds();
+      book(step.mark, operation.mark.op, m);
       return;
     }
     const OperatorKind kind = kind_of(operation);
@@ -209,22 +211,28 @@ class Runner : public sc_core::sc_module {
       soc_.cpu().skip(bytes_of(operation));
     }
     sampler_.saw(kind);
-    count_pending(kind);
+    count_pending(kind, operation.mark.op);
+  }
+
+  void book(const Mark& step, trace::Operator op, const Measurement& m) {
+    if (step.phase == trace::Phase::decode) {
+      record_.decode_operators[static_cast<std::size_t>(op)] += m;
+    }
   }
 
   [[nodiscard]] bool is_knot(const Mark& mark) const {
     return mark.phase != trace::Phase::decode || knots_.contains(decoded_);
   }
 
-  void count_pending(const OperatorKind& kind) {
+  void count_pending(const OperatorKind& kind, trace::Operator op) {
     std::vector<Pending>& pending = pending_.back();
     const auto same = std::find_if(pending.begin(), pending.end(), [&](const Pending& p) {
-      return p.kind.shape == kind.shape && p.kind.size == kind.size;
+      return p.kind.shape == kind.shape && p.kind.size == kind.size && p.op == op;
     });
     if (same != pending.end()) {
       ++same->count;
     } else {
-      pending.push_back({.kind = kind, .count = 1});
+      pending.push_back({.kind = kind, .op = op, .count = 1});
     }
   }
 
@@ -289,6 +297,7 @@ class Runner : public sc_core::sc_module {
         const Estimate e = sampler_.estimate(pending.kind);
         const auto n = static_cast<double>(pending.count);
         step.total += e.mean * n;
+        book(step.mark, pending.op, e.mean * n);
         variance += n * e.half_width * n *
                     e.half_width;  // one estimate serves them all: its error does not average out
       }

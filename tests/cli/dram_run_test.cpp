@@ -95,6 +95,28 @@ TEST_F(DramRun, JsonHasTheKeysOfItsContract) {
   EXPECT_EQ(result["banks"].size(), 8U);
 }
 
+/// Lines a whole row of each bank apart: one bank by turns, unless the row is in the bank's hash.
+TEST_F(DramRun, AHashSpreadsRowsOfOneBank) {
+  std::string text;
+  for (int i = 0; i < 2000; ++i) {
+    char request[32];
+    std::snprintf(request, sizeof request, "R 0x%x\n", i % 16000 * 8 * 4096);  // 8 banks of rows of 4 KiB
+    text += request;
+  }
+  const auto bandwidth = [&](const char* mapping) {
+    return json::parse(run(text, {"--format", "json", "--mapping", mapping}).out)["bandwidth_gbs"]
+        .get<double>();
+  };
+  EXPECT_GT(bandwidth("row-bank-column-xor"), 4 * bandwidth("row-bank-column"));
+}
+
+TEST_F(DramRun, AMappingFileHasBitsAndNoOrder) {
+  const std::string file = folder.file("m.yaml", "order: row-bank-column\n");
+  const Outcome refused = run(trace(10), {"--mapping", file});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("an order is given by its name"));
+}
+
 TEST_F(DramRun, ItsCommandsAreLegal) {
   for (const char* part : {"lpddr4-3200", "lpddr4x_4266_8gb", "lpddr5_6400_16gb", "lpddr5x_8533_16gb",
                            "lpddr3_1600", "ddr4_3200", "ddr5_6400"}) {
@@ -106,7 +128,8 @@ TEST_F(DramRun, ItsCommandsAreLegal) {
                                                     {"--power-down", "20ns"},
                                                     {"--power-down", "20ns", "--self-refresh", "200ns"},
                                                     {"--postponed-refreshes", "4"},
-                                                    {"--mapping", "bank-row-column"}}) {
+                                                                                                        {"--mapping", "bank-row-column"},
+                                                    {"--mapping", "row-bank-column-xor"}}) {
       std::vector<std::string> all = {"--part", part, "--commands", commands};
       all.insert(all.end(), options.begin(), options.end());
       std::vector<std::string> arguments = {"dram", "run", "--trace", folder.file("t.txt", trace(20000))};

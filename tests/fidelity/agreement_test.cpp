@@ -59,6 +59,25 @@ TEST(Fidelity, ExactTrainAndAutoAgreeWithinOnePercent) {
   }
 }
 
+TEST(Fidelity, OperatorsAddUpToTheTokens) {
+  for (const char* fidelity : {"train", "auto"}) {
+    const nlohmann::json result = run(fidelity);
+    double time = 0;
+    double bytes = 0;
+    for (const auto& op : result["operators"]) {
+      time += op["time_ms"].get<double>();
+      bytes += op["read_bytes"].get<double>();
+      EXPECT_NEAR(
+          op["row_hit"].get<double>() + op["row_miss"].get<double>() + op["row_conflict"].get<double>(),
+          op["read_bytes"].get<double>() + op["written_bytes"].get<double>() > 0 ? 1 : 0, 1e-9)
+          << fidelity << ' ' << op["operator"];
+    }
+    const double tokens = 4e3 / result["throughput"]["decode_mean_tokens_per_s"].get<double>();
+    EXPECT_NEAR(time, tokens, 1e-6 * tokens) << fidelity;
+    EXPECT_NEAR(bytes / 1e6 / tokens, result["dram"]["read_gbs"], 1e-6 * bytes / 1e6 / tokens) << fidelity;
+  }
+}
+
 TEST(Fidelity, BreakdownAddsUpToAllOfTheTime) {
   for (const char* fidelity : {"exact", "train", "auto"}) {
     double sum = 0;

@@ -66,7 +66,77 @@ std::vector<std::uint64_t> scattered_frames(std::uint64_t pages, std::uint64_t m
   return frames;
 }
 
+/// STREAM's arrays of 240 MB in four parts, as OpenMP shares them out; of each part so much is worked on.
+constexpr trace::Address kArray = 240'000'000;
+constexpr trace::Address kPart = kArray / 4 / 64 * 64;
+constexpr Bytes kWorked{16 << 20};
+/// A random line takes an eighth of a latency at best, so that these outlast any scan.
+constexpr int kRandomLines = 400'000;
+
+Segment one_line(trace::Address address, Access access) {
+  return {.address = address,
+          .row_bytes = Bytes(model::kLineBytes),
+          .stride = Bytes(model::kLineBytes),
+          .access = access};
+}
+
+void push_copy(EngineStream& stream, trace::Address part, const model::LineWork& work) {
+  for (std::int64_t at = 0; at < kWorked.count(); at += model::kLineBytes) {
+    Segment load = one_line(part + static_cast<trace::Address>(at), Access::read);
+    load.per_line = work.per_line;
+    load.demand_lines = work.demand_lines;
+    stream.push(load);
+    Segment store = one_line(kArray + part + static_cast<trace::Address>(at), Access::write);
+    store.posted = true;  // it leaves the cache when it likes; the loads behind it do not wait
+    stream.push(store);
+  }
+}
+
+void push_random(EngineStream& stream, std::uint64_t lines, Random& random) {
+  for (int i = 0; i < kRandomLines; ++i) {
+    stream.push(one_line(random.below(lines) * model::kLineBytes, Access::read));
+  }
+}
+
 }  // namespace
+
+LoadResult load_bandwidth(const config::DeviceSpec& device, const Load& load) {
+  const config::CoreSpec& core = device.clusters.front().core;
+  const std::int64_t lines = kWorked.count() / model::kLineBytes;
+  const model::LineWork work =
+      model::line_work(core, kScanOperations * static_cast<std::uint64_t>(lines), lines);
+  const model::StreamWindow by_loads{
+      .in_flight = core.demand_misses, .ahead = core.demand_misses, .stores = 1};
+  model::BurstPath path(device);
+  Random random;
+  std::vector<EngineStream*> streams;
+  const int counted = load.readers + load.copiers;
+  for (int i = 0; i < counted + load.random_readers; ++i) {
+    streams.push_back(&path.add_stream(i < counted ? model::window_of(core) : by_loads));
+    EngineStream& stream = *streams.back();
+    stream.begin(Picoseconds());
+    if (i >= counted) {
+      push_random(stream, static_cast<std::uint64_t>(dram_capacity(device).count() / model::kLineBytes),
+                  random);
+    } else if (i >= load.readers) {
+      push_copy(stream, static_cast<trace::Address>(i) * kPart, work);
+    } else {
+      stream.push({.address = static_cast<trace::Address>(i) * kPart,
+                   .row_bytes = kWorked,
+                   .stride = kWorked,
+                   .per_line = work.per_line,
+                   .demand_lines = work.demand_lines});
+    }
+  }
+  run_to_end(path, streams);
+  Picoseconds end;
+  for (int i = 0; i < counted; ++i) {
+    end = std::max(end, streams[static_cast<std::size_t>(i)]->used_until());
+  }
+  const Bytes first = kWorked * (load.readers > 0 ? 1 : 2);
+  return {.first = first / streams.front()->used_until(),
+          .all = kWorked * (load.readers + 2 * load.copiers) / end};
+}
 
 BytesPerSecond read_bandwidth(const config::DeviceSpec& device, int cores) {
   const config::CoreSpec& core = device.clusters.front().core;

@@ -53,9 +53,9 @@ class Kernel {
                   .first = Token(first),
                   .tokens = std::min(step, visible - first),
                   .stream = task_.stream};
-      sink.put(cache_.access(tile));
+      cache_.access(tile, sink);
       tile.side = KvSide::v;
-      sink.put(cache_.access(tile));
+      cache_.access(tile, sink);
       accumulate(tile, queries);
     }
     finish(head, queries);

@@ -30,6 +30,8 @@ struct Problem {
   std::int64_t kv_tile = 16;
   std::int64_t query_tile = 4;
   float q_scale = 1;  ///< logits grow with it
+  config::KvLayout layout = config::KvLayout::token_major;
+  std::int64_t block = 16;
 };
 
 KvShape kv_shape(const Problem& p) {
@@ -37,7 +39,10 @@ KvShape kv_shape(const Problem& p) {
           .kv_heads = p.kv_heads,
           .head_dim = p.head_dim,
           .capacity = p.depth + p.queries,
-          .type = {.name = "F16", .block = 1, .bytes = Bytes(2), .simd_ops_per_32 = 8, .fallback = ""}};
+          .type = {.name = "F16", .block = 1, .bytes = Bytes(2), .simd_ops_per_32 = 8, .fallback = ""},
+          .layout = p.layout,
+          .block = p.block,
+          .block_order = config::KvBlockOrder::shuffled};
 }
 
 AttentionShape attention_shape(const Problem& p) {
@@ -167,6 +172,8 @@ Problem random_problem(Rng& rng) {
   p.kv_tile = rng.between(1, 64);
   p.query_tile = rng.between(1, 12);
   p.q_scale = static_cast<float>(rng.between(1, 4));
+  p.layout = static_cast<config::KvLayout>(rng.below(3));
+  p.block = rng.between(1, 40);
   return p;
 }
 
@@ -304,8 +311,11 @@ void count_rows(const Problem& p, const KvCache& cache, const Extent& e, std::ma
   for (std::uint32_t h = 0; h < u32(p.kv_heads); ++h) {
     for (const KvSide side : {KvSide::k, KvSide::v}) {
       for (std::uint32_t t = 0; t < p.depth + p.queries; ++t) {
-        const Extent row =
-            cache.access({.layer = Layer(1), .side = side, .head = Head(h), .first = Token(t), .tokens = 1});
+        std::vector<Record> records;
+        VectorSink sink(records);
+        cache.access({.layer = Layer(1), .side = side, .head = Head(h), .first = Token(t), .tokens = 1},
+                     sink);
+        const Extent row = std::get<Extent>(records.at(0));
         const auto stride = static_cast<Address>(e.stride.count());
         const Address offset = row.address - e.address;
         const bool inside = row.address >= e.address && offset / stride < e.rows &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functional KV cache: contiguous and preallocated. With a payload it holds real numbers; with and without,
-// it makes the same accesses.
+// Functional KV cache: preallocated, token by token, head by head or in pages. With a payload it holds real
+// numbers; with and without, it makes the same accesses.
 #pragma once
 
 #include <cstdint>
@@ -73,25 +73,41 @@ class KvCache {
   void apply(const KvPlan& plan);
   /// Forgets all but the first `tokens` tokens. Precondition: there are that many.
   void truncate(std::uint32_t tokens);
-  /// Puts one write of K and one of V into `sink`. Precondition: the tokens' plan is applied.
+  /// Puts the writes of K, then those of V into `sink`: one each, or one per page. Precondition: the tokens'
+  /// plan is applied.
   void append(const KvAppend& append, AccessSink& sink);
 
-  /// The access that reading `tile` makes. Precondition: its tokens are in the cache.
-  [[nodiscard]] Extent access(const KvTile& tile) const;
+  /// Puts the reads of `tile` into `sink`: one, or one per page. Precondition: its tokens are in the cache.
+  void access(const KvTile& tile, AccessSink& sink) const;
   /// The numbers of one head and token. Precondition: has_payload().
   [[nodiscard]] std::span<const Half> values(Layer layer, KvSide side, Token token, Head head) const;
 
  private:
-  [[nodiscard]] Address row_address(Layer layer, KvSide side, Token token) const;
-  [[nodiscard]] std::size_t row_index(Layer layer, KvSide side, Token token) const;
+  /// Tokens side by side: no page ends between them.
+  struct Run {
+    Token first{};
+    std::uint32_t tokens = 0;
+  };
+  template <class Visit>
+  void for_each_run(Token first, std::uint32_t tokens, Visit visit) const;
+  /// Where the vector of one head and token is, counted in vectors.
+  [[nodiscard]] std::size_t slot(Layer layer, KvSide side, Token token, Head head) const;
+  /// Bytes from a vector to the next token's, and to the next head's, within a run.
+  [[nodiscard]] Bytes token_stride() const;
+  [[nodiscard]] Bytes head_stride() const;
+  [[nodiscard]] Address address(Layer layer, KvSide side, Token token, Head head) const;
+  [[nodiscard]] bool is(config::KvLayout layout) const { return shape_.layout == layout; }
   void store(const KvAppend& append, KvSide side, std::span<const float> numbers);
 
   KvShape shape_;
   Address base_;
   Bytes head_bytes_;
-  Bytes row_bytes_;
+  std::size_t heads_;
+  std::size_t cells_;
+  std::vector<std::uint32_t>
+      blocks_;  // by the page's number in the sequence, its place in the pool; if paged
   std::uint32_t depth_ = 0;
-  std::vector<Half> values_;  // [layer][K, V][token][KV head][head_dim], without padding
+  std::vector<Half> values_;  // [slot][head_dim], without padding
 };
 
 }  // namespace kvsim::trace

@@ -4,7 +4,11 @@
 #include <algorithm>
 #include <limits>
 #include <set>
+#include <span>
 #include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -149,6 +153,13 @@ std::vector<Record> append_everywhere(KvCache& cache, std::uint32_t tokens, std:
   return records;
 }
 
+std::vector<Record> reads_of(const KvCache& cache, const KvTile& tile) {
+  std::vector<Record> records;
+  VectorSink sink(records);
+  cache.access(tile, sink);
+  return records;
+}
+
 TEST(KvCache, PlansChangeNothingUntilTheyAreApplied) {
   KvCache cache(small_shape(), 0, KvPayload::none);
   EXPECT_EQ(std::get<KvPlan>(cache.plan(10)), (KvPlan{.first = Token(0), .tokens = 10}));
@@ -169,9 +180,9 @@ TEST(KvCache, StalePlansAndUnplannedAccessesAreBugs) {
   cache.apply(plan);
   EXPECT_THROW(cache.apply(plan), InternalError);
   EXPECT_THROW(cache.apply({.first = Token(4), .tokens = 13}), InternalError);
-  EXPECT_THROW(static_cast<void>(cache.access({.tokens = 5})), InternalError);
-  EXPECT_THROW(static_cast<void>(cache.access({.head = Head(2), .tokens = 4})), InternalError);
-  EXPECT_THROW(static_cast<void>(cache.access({.layer = Layer(3), .tokens = 4})), InternalError);
+  EXPECT_THROW(cache.access({.tokens = 5}, sink), InternalError);
+  EXPECT_THROW(cache.access({.head = Head(2), .tokens = 4}, sink), InternalError);
+  EXPECT_THROW(cache.access({.layer = Layer(3), .tokens = 4}, sink), InternalError);
 }
 
 TEST(KvCache, AppendsAreContiguousRowsAtTheStatedPlace) {
@@ -193,19 +204,20 @@ TEST(KvCache, AppendsAreContiguousRowsAtTheStatedPlace) {
 TEST(KvCache, TilesAreStridedRowsOfOneHead) {
   KvCache cache(small_shape(), 4096, KvPayload::none);
   append_everywhere(cache, 9);
-  const Extent tile = cache.access({.layer = Layer(1),
-                                    .side = KvSide::v,
-                                    .head = Head(1),
-                                    .first = Token(3),
-                                    .tokens = 6,
-                                    .stream = Stream(2)});
-  EXPECT_EQ(tile, (Extent{.address = 4096 + 3 * 16 * 32 + 3 * 32 + 16,
-                          .row_bytes = 16_B,
-                          .rows = 6,
-                          .stride = 32_B,
-                          .access = Access::read,
-                          .kind = Kind::kv,
-                          .stream = Stream(2)}));
+  const std::vector<Record> tile = reads_of(cache, {.layer = Layer(1),
+                                                    .side = KvSide::v,
+                                                    .head = Head(1),
+                                                    .first = Token(3),
+                                                    .tokens = 6,
+                                                    .stream = Stream(2)});
+  ASSERT_EQ(tile.size(), 1U);
+  EXPECT_EQ(std::get<Extent>(tile[0]), (Extent{.address = 4096 + 3 * 16 * 32 + 3 * 32 + 16,
+                                               .row_bytes = 16_B,
+                                               .rows = 6,
+                                               .stride = 32_B,
+                                               .access = Access::read,
+                                               .kind = Kind::kv,
+                                               .stream = Stream(2)}));
 }
 
 TEST(KvCache, TilesOfTheOnlyHeadAreOneRun) {
@@ -213,7 +225,7 @@ TEST(KvCache, TilesOfTheOnlyHeadAreOneRun) {
   shape.kv_heads = 1;
   KvCache cache(shape, 0, KvPayload::none);
   append_everywhere(cache, 4);
-  EXPECT_EQ(cache.access({.first = Token(1), .tokens = 3}),
+  EXPECT_EQ(std::get<Extent>(reads_of(cache, {.first = Token(1), .tokens = 3}).at(0)),
             (Extent{.address = 16, .row_bytes = 48_B, .rows = 1, .stride = 48_B, .kind = Kind::kv}));
 }
 
@@ -230,27 +242,154 @@ bool mark_bytes(const Extent& e, std::set<Address>& marked) {
   return fresh;
 }
 
-TEST(KvCache, AppendsCoverTheCacheOnceAndTilesReadJustThat) {
+/// Every layout, pages of which the last is not full among them.
+std::vector<KvShape> every_layout(KvShape shape) {
+  using config::KvBlockOrder;
+  using config::KvLayout;
+  std::vector<KvShape> shapes(2, shape);
+  shapes[1].layout = KvLayout::head_major;
+  for (const std::int64_t block : {1, 4, 5, 16, 64}) {
+    for (const KvBlockOrder order : {KvBlockOrder::in_order, KvBlockOrder::shuffled}) {
+      KvShape& paged = shapes.emplace_back(shape);
+      paged.layout = KvLayout::paged;
+      paged.block = block;
+      paged.block_order = order;
+      paged.seed = 7;
+    }
+  }
+  return shapes;
+}
+
+TEST(KvCache, AppendsAreDisjointAndTilesReadJustThemInEveryLayout) {
   for (const Bytes alignment : {1_B, 64_B}) {
-    KvShape shape = small_shape();
-    shape.head_alignment = alignment;
-    KvCache cache(shape, 4096, KvPayload::none);
-    std::set<Address> written;
-    for (const std::uint32_t tokens : {1U, 7U, 8U}) {
-      for (const Record& record : append_everywhere(cache, tokens)) {
-        ASSERT_TRUE(mark_bytes(std::get<Extent>(record), written));
+    KvShape plain = small_shape();
+    plain.head_alignment = alignment;
+    for (const KvShape& shape : every_layout(plain)) {
+      KvCache cache(shape, 4096, KvPayload::none);
+      std::set<Address> written;
+      for (const std::uint32_t tokens : {1U, 7U, 8U}) {
+        for (const Record& record : append_everywhere(cache, tokens)) {
+          ASSERT_TRUE(well_formed(record));
+          ASSERT_TRUE(mark_bytes(std::get<Extent>(record), written));
+        }
       }
+      EXPECT_EQ(written.size(), static_cast<std::size_t>((bytes_per_token(shape) * 16).count()));
+      EXPECT_GE(*written.begin(), 4096U);
+      EXPECT_LT(*written.rbegin(), 4096U + static_cast<Address>(total_bytes(shape).count()));
+      std::set<Address> read;
+      for (std::uint32_t i = 0; i < 24; ++i) {  // in two tiles each, of which the second begins within a page
+        const KvTile tile{.layer = Layer(i / 8),
+                          .side = static_cast<KvSide>(i / 4 % 2),
+                          .head = Head(i / 2 % 2),
+                          .first = Token(i % 2 == 0 ? 0 : 6),
+                          .tokens = i % 2 == 0 ? 6U : 10U};
+        Bytes bytes;
+        for (const Record& record : reads_of(cache, tile)) {
+          ASSERT_TRUE(well_formed(record));
+          ASSERT_TRUE(mark_bytes(std::get<Extent>(record), read));
+          bytes += total_bytes(std::get<Extent>(record));
+        }
+        EXPECT_EQ(bytes, head_bytes(shape) * std::int64_t{tile.tokens});
+      }
+      EXPECT_EQ(read, written);
     }
-    EXPECT_EQ(written.size(), static_cast<std::size_t>(total_bytes(shape).count()));
-    EXPECT_EQ(*written.begin(), 4096U);
-    EXPECT_EQ(*written.rbegin(), 4096U + written.size() - 1);
-    std::set<Address> read;
-    for (std::uint32_t i = 0; i < 12; ++i) {
-      const KvTile tile{
-          .layer = Layer(i / 4), .side = static_cast<KvSide>(i / 2 % 2), .head = Head(i % 2), .tokens = 16};
-      ASSERT_TRUE(mark_bytes(cache.access(tile), read));
+  }
+}
+
+TEST(KvCache, HasRoomForWholePages) {
+  for (const KvShape& shape : every_layout(small_shape())) {
+    const bool paged = shape.layout == config::KvLayout::paged;
+    const std::int64_t cells = paged ? (16 + shape.block - 1) / shape.block * shape.block : 16;
+    EXPECT_EQ(total_bytes(shape), Bytes(3 * 2 * 2 * 8 * 2 * cells));
+  }
+}
+
+TEST(KvCache, HeadMajorTilesAreOneRunAndAppendsOneVectorPerHead) {
+  KvShape shape = small_shape();
+  shape.layout = config::KvLayout::head_major;
+  KvCache cache(shape, 4096, KvPayload::none);
+  const std::vector<Record> appended = append_everywhere(cache, 5);
+  // [layer][K, V][2 heads][16 tokens][8 numbers x 2 B]: a head is 256 B
+  EXPECT_EQ(std::get<Extent>(appended.at(1)), (Extent{.address = 4096 + 512,
+                                                      .row_bytes = 80_B,
+                                                      .rows = 2,
+                                                      .stride = 256_B,
+                                                      .access = Access::write,
+                                                      .kind = Kind::kv}));
+  const std::vector<Record> read = reads_of(
+      cache, {.layer = Layer(1), .side = KvSide::v, .head = Head(1), .first = Token(2), .tokens = 3});
+  ASSERT_EQ(read.size(), 1U);
+  EXPECT_EQ(std::get<Extent>(read[0]), (Extent{.address = 4096 + 3 * 512 + 256 + 32,
+                                               .row_bytes = 48_B,
+                                               .rows = 1,
+                                               .stride = 48_B,
+                                               .kind = Kind::kv}));
+}
+
+TEST(KvCache, PagedTilesAreARunPerPage) {
+  KvShape shape = small_shape();
+  shape.layout = config::KvLayout::paged;
+  shape.block = 4;
+  KvCache cache(shape, 0, KvPayload::none);
+  append_everywhere(cache, 16);
+  // [layer][K, V][4 pages][2 heads][4 tokens][16 B]: a page is 128 B, a head's part of it 64 B
+  const std::vector<Record> read = reads_of(cache, {.head = Head(1), .first = Token(3), .tokens = 6});
+  ASSERT_EQ(read.size(), 3U);
+  const std::vector<std::pair<Address, Bytes>> expected = {
+      {64 + 48, 16_B}, {128 + 64, 64_B}, {256 + 64, 16_B}};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Extent& e = std::get<Extent>(read[i]);
+    EXPECT_EQ(e.address, expected[i].first);
+    EXPECT_EQ(e.row_bytes, expected[i].second);
+    EXPECT_EQ(e.rows, 1U);
+  }
+}
+
+/// Where the pages of a cache of 64 pages are, by the K of layer 0.
+std::vector<Address> pages_of(config::KvBlockOrder order, std::uint64_t seed) {
+  KvShape shape = small_shape();
+  shape.capacity = 256;
+  shape.layout = config::KvLayout::paged;
+  shape.block = 4;
+  shape.block_order = order;
+  shape.seed = seed;
+  KvCache cache(shape, 0, KvPayload::none);
+  append_everywhere(cache, 256);
+  std::vector<Address> pages;
+  for (const Record& record : reads_of(cache, {.tokens = 256})) {
+    pages.push_back(std::get<Extent>(record).address / 128);
+  }
+  return pages;
+}
+
+TEST(KvCache, ShuffledPagesAreAPermutationBySeed) {
+  using config::KvBlockOrder;
+  const std::vector<Address> in_order = pages_of(KvBlockOrder::in_order, 1);
+  EXPECT_TRUE(std::is_sorted(in_order.begin(), in_order.end()));
+  std::vector<Address> shuffled = pages_of(KvBlockOrder::shuffled, 1);
+  EXPECT_EQ(shuffled, pages_of(KvBlockOrder::shuffled, 1));
+  EXPECT_NE(shuffled, pages_of(KvBlockOrder::shuffled, 2));
+  EXPECT_FALSE(std::is_sorted(shuffled.begin(), shuffled.end()));
+  std::sort(shuffled.begin(), shuffled.end());
+  EXPECT_EQ(shuffled, in_order);
+}
+
+TEST(KvCache, PayloadIsKeptInEveryLayout) {
+  Rng rng(5);
+  std::vector<float> k(16 * 16), v(16 * 16);
+  std::generate(k.begin(), k.end(), [&] { return rng.real(); });
+  std::generate(v.begin(), v.end(), [&] { return rng.real(); });
+  for (const KvShape& shape : every_layout(small_shape())) {
+    KvCache cache(shape, 0, KvPayload::half);
+    const std::span<const float> all_k(k), all_v(v);
+    append_everywhere(cache, 7, all_k.first(7 * 16), all_v.first(7 * 16));
+    append_everywhere(cache, 9, all_k.subspan(7 * 16), all_v.subspan(7 * 16));
+    for (std::uint32_t i = 0; i < 3 * 16 * 2 * 8; ++i) {
+      const Layer layer(i / 256);
+      const std::uint32_t token = i / 16 % 16, head = i / 8 % 2, at = i % 256;
+      ASSERT_EQ(cache.values(layer, KvSide::k, Token(token), Head(head))[i % 8], to_half(k[at]));
+      ASSERT_EQ(cache.values(layer, KvSide::v, Token(token), Head(head))[i % 8], to_half(v[at]));
     }
-    EXPECT_EQ(read, written);
   }
 }
 
@@ -290,7 +429,7 @@ TEST(KvCache, EmitsTheSameWithAndWithoutPayload) {
       const KvTile tile{
           .head = Head(static_cast<std::uint32_t>(rng.below(static_cast<std::uint64_t>(shape.kv_heads)))),
           .tokens = with.depth()};
-      ASSERT_EQ(with.access(tile), without.access(tile));
+      ASSERT_EQ(reads_of(with, tile), reads_of(without, tile));
     }
   }
 }

@@ -36,8 +36,13 @@ Bytes bytes_per_token(const KvShape& shape) {
   return checked_product(kWhat, {row_bytes(shape).count(), 2, shape.layers});
 }
 
+std::int64_t cells(const KvShape& shape) {
+  return shape.layout == config::KvLayout::paged ? padded_context(shape.capacity, shape.block)
+                                                 : shape.capacity;
+}
+
 Bytes total_bytes(const KvShape& shape) {
-  return checked_product(kWhat, {bytes_per_token(shape).count(), shape.capacity});
+  return checked_product(kWhat, {bytes_per_token(shape).count(), cells(shape)});
 }
 
 }  // namespace kvsim::trace

@@ -4,13 +4,12 @@
 
 #include <cstdint>
 
-#include "configs/spec/model_spec.h"
+#include "configs/spec/run_spec.h"
 #include "configs/units/quantity.h"
 
 namespace kvsim::trace {
 
-/// Layout [layer][K, V][token][KV head][head_dim], as llama.cpp with flash attention: what a token adds to
-/// one layer's K is one contiguous row.
+/// Layout [layer][K, V], then by `layout`, then [head_dim].
 struct KvShape {
   std::int64_t layers = 0;
   std::int64_t kv_heads = 0;
@@ -18,6 +17,10 @@ struct KvShape {
   std::int64_t capacity = 0;  ///< tokens
   config::TensorType type{};
   Bytes head_alignment{1};  ///< a head's vector is padded to a multiple of this; 64 B is a cache line
+  config::KvLayout layout = config::KvLayout::token_major;
+  std::int64_t block = 16;  ///< tokens of a page, if paged
+  config::KvBlockOrder block_order = config::KvBlockOrder::in_order;
+  std::uint64_t seed = 1;  ///< of the order of shuffled pages
 };
 
 /// `tokens` rounded up to a multiple of `padding` (llama-context.cpp: 256).
@@ -32,6 +35,8 @@ struct KvShape {
 [[nodiscard]] Bytes row_bytes(const KvShape& shape);
 /// K and V of one token in all layers.
 [[nodiscard]] Bytes bytes_per_token(const KvShape& shape);
+/// Tokens that there is room for: the capacity, in whole pages if paged.
+[[nodiscard]] std::int64_t cells(const KvShape& shape);
 /// The whole cache.
 [[nodiscard]] Bytes total_bytes(const KvShape& shape);
 

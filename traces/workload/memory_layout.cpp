@@ -43,6 +43,7 @@ LlmRun llm_run(const config::RunSpec& spec) {
           .workload = spec.workload,
           .memory = spec.memory,
           .page = spec.device.os.page,
+          .seed = static_cast<std::uint64_t>(spec.run.seed),
           .base = 0};
 }
 
@@ -65,7 +66,12 @@ KvShape kv_shape(const LlmRun& run, std::int64_t context_tokens) {
           .kv_heads = run.model.kv_heads,
           .head_dim = run.model.head_dim,
           .capacity = padded_context(context_tokens, run.engine.context_padding),
-          .type = run.engine.kv};
+          .type = run.engine.kv,
+          .head_alignment = run.engine.kv_row_alignment,
+          .layout = run.engine.kv_layout,
+          .block = run.engine.kv_block,
+          .block_order = run.engine.kv_block_order,
+          .seed = run.seed};
 }
 
 MemoryLayout allocations(const LlmRun& run, std::int64_t context_tokens) {

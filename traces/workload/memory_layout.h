@@ -18,6 +18,7 @@ struct LlmRun {
   config::WorkloadSpec workload;
   config::MemorySpec memory;
   Bytes page{4096};  ///< allocations begin at multiples of it
+  std::uint64_t seed = 1;
   Address base = 0;  ///< where the first one begins, rounded up to a page
 };
 

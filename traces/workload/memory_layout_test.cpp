@@ -42,6 +42,17 @@ TEST(MemoryLayout, KvCacheIsThePaddedContext) {
   EXPECT_EQ(at(allocations(run_of(qwen3_06b()), 4096), Region::kv_cache).bytes, 448_MiB);
 }
 
+TEST(MemoryLayout, KvCacheHasWholePagesAndPaddedHeads) {
+  LlmRun run = run_of(llama3_8b());
+  run.engine.kv_layout = config::KvLayout::paged;
+  run.engine.kv_block = 100;
+  EXPECT_EQ(at(allocations(run, 768), Region::kv_cache).bytes, 131'072_B * 800);
+  run.model.head_dim = 80;  // 160 B in F16
+  EXPECT_EQ(at(allocations(run, 768), Region::kv_cache).bytes, Bytes(32 * 2 * 8 * 160 * 800));
+  run.engine.kv_row_alignment = 64_B;
+  EXPECT_EQ(at(allocations(run, 768), Region::kv_cache).bytes, Bytes(32 * 2 * 8 * 192 * 800));
+}
+
 TEST(MemoryLayout, ComputeBufferIsLlamaCpps) {
   // Context 4096, ubatch 512, flash attention, logits of one token; MiB as llama.cpp reports them.
   struct Case {

@@ -72,6 +72,11 @@ TEST(Stream, StaysWithinItsAllocationsWhateverTheGeometry) {
     run.engine.kv_tile = rng.between(1, 20);
     run.engine.prefill_columns = rng.between(1, 20);
     run.engine.context_padding = rng.between(1, 64);
+    run.engine.kv_layout = static_cast<config::KvLayout>(rng.below(3));
+    run.engine.kv_block = rng.between(1, 20);
+    run.engine.kv_block_order = static_cast<config::KvBlockOrder>(rng.below(2));
+    run.engine.kv_row_alignment = Bytes(rng.below(2) == 0 ? 1 : 64);
+    run.seed = rng.below(100);
     ASSERT_NO_FATAL_FAILURE(expect_inside(run)) << "round " << round;
     ASSERT_NO_FATAL_FAILURE(expect_data_flow(run)) << "round " << round;
   }

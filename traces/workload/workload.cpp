@@ -33,8 +33,10 @@ void check_run(const LlmRun& run) {
     refuse("workload.cached must be from 0 to one less than workload.prompt");
   }
   if (run.engine.ubatch < 1 || run.engine.prefill_columns < 1 || run.engine.kv_tile < 1 ||
-      run.engine.context_padding < 1) {
-    refuse("engine.ubatch, prefill_columns, kv_tile and context_padding must be at least 1");
+      run.engine.context_padding < 1 || run.engine.kv_block < 1 || run.engine.kv_row_alignment < Bytes(1)) {
+    refuse(
+        "engine.ubatch, prefill_columns, kv_tile, context_padding, kv_block and kv_row_alignment must be at "
+        "least 1");
   }
   const config::LlmSpec& m = run.model;
   if (std::min({m.layers, m.width, m.heads, m.kv_heads, m.head_dim, m.ffn, m.vocabulary}) < 1) {

@@ -83,6 +83,18 @@ TEST(Decode, BytesReadAreWeightsOneEmbeddingRowAndKv) {
   }
 }
 
+TEST(Decode, ReadsTheSameKvBytesInEveryLayout) {
+  for (const config::KvLayout layout :
+       {config::KvLayout::token_major, config::KvLayout::head_major, config::KvLayout::paged}) {
+    LlmRun run = test_run(tinyllama(), weight_format("F16"), {.prompt = 300, .cached = 299, .generate = 1});
+    run.engine.kv_layout = layout;
+    run.engine.kv_block_order = config::KvBlockOrder::shuffled;
+    const Traffic traffic = traffic_of(steps_of(run).back());
+    EXPECT_EQ(traffic.read.at(Kind::kv).count(), 22 * 2 * 4 * 64 * 2 * 301);
+    EXPECT_EQ(traffic.written.at(Kind::kv).count(), 22 * 2 * 4 * 64 * 2);
+  }
+}
+
 TEST(Decode, ActivationsAreReadAndWrittenAsTheOperatorsNeedThem) {
   const LlmRun run = test_run(tinyllama(), weight_format("F16"), {.prompt = 0, .generate = 1, .threads = 4});
   constexpr std::int64_t kWidth = 2048 * 4, kKv = 4 * 64 * 4, kFfn = 5632 * 4, kLogits = 32000 * 4;

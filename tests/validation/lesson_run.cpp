@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/validation/lesson_run.h"
+
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/process.h"
+
+namespace kvsim::testing {
+namespace {
+
+std::vector<std::string> settings(const LessonPoint& point) {
+  std::vector<std::string> all = {fmt::format("workload.prompt={}", point.depth),
+                                  fmt::format("workload.cached={}", point.depth - 1),
+                                  fmt::format("workload.threads={}", point.streams),
+                                  "engine.kv_layout=" + point.layout, "engine.kv_block_order=shuffled"};
+  if (point.map != Map::rk3588) {
+    all.push_back(fmt::format("device.controller.mapping.order={}",
+                              point.map == Map::bank_row_column ? "bank-row-column" : "row-bank-column"));
+    all.push_back(fmt::format("device.controller.mapping.hash={}", point.map == Map::hashed));
+  }
+  all.insert(all.end(), point.changes.begin(), point.changes.end());
+  return all;
+}
+
+Traffic attention_of(const nlohmann::json& result) {
+  for (const nlohmann::json& op : result["operators"]) {
+    if (op["operator"] == "attention") {
+      const double bytes = op["read_bytes"];
+      const double time = op["time_ms"];
+      return {.milliseconds = time,
+              .gigabytes_per_second = bytes / time / 1e6,
+              .lines = bytes / 64,
+              .conflict = op["row_conflict"],
+              .miss = op["row_miss"]};
+    }
+  }
+  throw std::runtime_error("no attention among the operators");
+}
+
+}  // namespace
+
+LessonFigures measure(const LessonPoint& point) {
+  std::vector<std::string> arguments = {
+      "run", "scenarios/lessons/" + point.scenario, "--format", "json", "--fidelity", point.fidelity};
+  for (const std::string& change : settings(point)) {
+    arguments.insert(arguments.end(), {"--set", change});
+  }
+  const Outcome outcome = kvsim(arguments);
+  if (outcome.exit_code != 0) {
+    throw std::runtime_error(outcome.err + outcome.out);
+  }
+  const nlohmann::json result = nlohmann::json::parse(outcome.out);
+  LessonFigures figures;
+  const nlohmann::json& dram = result["dram"];
+  const double time = result["latency"]["itl_ms"]["p50"];
+  const double speed = dram["read_gbs"];
+  figures.token = {.milliseconds = time,
+                   .gigabytes_per_second = speed,
+                   .lines = speed * time * 1e6 / 64,
+                   .conflict = dram["row_conflict"],
+                   .miss = dram["row_miss"]};
+  figures.attention = attention_of(result);
+  for (const nlohmann::json& item : result["memory"]["items"]) {
+    figures.kv_bytes += item["kind"] == "kv" ? item["bytes"].get<double>() : 0;
+  }
+  return figures;
+}
+
+std::string name_of(Map map) {
+  switch (map) {
+    case Map::rk3588:
+      return "RK3588's masks";
+    case Map::row_bank_column:
+      return "row-bank-column";
+    case Map::hashed:
+      return "the same, XOR-hashed";
+    case Map::bank_row_column:
+      return "bank-row-column";
+  }
+  return "";
+}
+
+}  // namespace kvsim::testing
