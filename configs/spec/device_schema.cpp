@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "configs/spec/address_map.h"
-#include "configs/spec/dram_temperature.h"
+#include "configs/spec/dram_refresh.h"
 #include "configs/spec/named_map.h"
 #include "configs/spec/schemas.h"
 
@@ -16,39 +16,6 @@ void check_cache(const CacheSpec& cache, const Place& place) {
   if (cache.size.count() % (cache.line.count() * cache.ways) != 0) {
     place.error("ways", fmt::format("{} ways with lines of {} do not divide {} evenly", cache.ways,
                                     to_text(cache.line), to_text(cache.size)));
-  }
-}
-
-/// Refreshes that take longer than the time they come after would leave none for anything else.
-void check_refresh(const DeviceSpec& device, const Place& place) {
-  const MemoryControllerSpec& controller = device.controller;
-  const DramTiming& timing = device.dram.timing;
-  const bool per_bank = controller.refresh == RefreshMode::per_bank;
-  if (controller.refresh == RefreshMode::none) {
-    return;
-  }
-  if (per_bank && timing.tRFCpb == ClockedTime()) {
-    return place.error(
-        "controller.refresh",
-        fmt::format("is per_bank, but {} has no refresh of one bank (tRFCpb is 0); use all_bank",
-                    device.dram.name));
-  }
-  if (controller.postponed_refreshes > most_postponed(device.dram)) {
-    place.error("controller.postponed_refreshes",
-                fmt::format("{} is more than the {} that {} lets wait", controller.postponed_refreshes,
-                            most_postponed(device.dram), device.dram.name));
-  }
-  const Hertz clock = command_clock(device.dram);
-  const Picoseconds busy = per_bank ? duration(timing.tpbR2pbR, clock) * bank_refreshes(device.dram)
-                                    : duration(timing.tRFCab, clock);
-  const double rate = refresh_rate(device.dram, controller.temperature);
-  if (busy.as_double() * rate >= duration(timing.tREFI, clock).as_double()) {
-    place.error(
-        "controller.temperature",
-        fmt::format("at {} the DRAM is refreshed {} times as often, and refreshes of {} in all do not "
-                    "fit into tREFI, {}, any more{}",
-                    to_text(controller.temperature), rate, to_text(busy), to_text(timing.tREFI),
-                    per_bank ? "; use refresh: all_bank" : ""));
   }
 }
 
@@ -65,7 +32,9 @@ void check_memory(const DeviceSpec& device, const Place& place) {
                 fmt::format("firmware ({}) and reserve ({}) leave nothing of the {} installed",
                             to_text(device.os.firmware), to_text(device.os.reserve), to_text(capacity)));
   }
-  check_refresh(device, place);
+  if (const auto problem = refresh_problem(device.dram, device.controller)) {
+    place.error(join_path("controller", problem->key), problem->what);
+  }
   for (const MapProblem& problem : address_map_problems(device)) {
     place.error(join_path("controller.mapping", problem.coordinate), problem.what);
   }

@@ -13,7 +13,7 @@
 #include "configs/error/error.h"
 #include "configs/schema/yaml.h"
 #include "configs/spec/address_map.h"
-#include "configs/spec/dram_temperature.h"
+#include "configs/spec/dram_refresh.h"
 #include "configs/spec/named_map.h"
 #include "configs/spec/resolve.h"
 #include "configs/spec/schemas.h"
@@ -144,15 +144,10 @@ void set_power(DramSetup& setup, const Options& options) {
     throw UserError(
         fmt::format("--temperature: '{}' is not from -40 C to 125 C", options.text("temperature")));
   }
-  const Hertz clock = command_clock(setup.part);
-  const config::DramTiming& t = setup.part.timing;
-  const Picoseconds busy = c.refresh == config::RefreshMode::per_bank
-                               ? duration(t.tpbR2pbR, clock) * setup.part.banks
-                               : duration(t.tRFCab, clock);
-  if (c.refresh != config::RefreshMode::none &&
-      busy.as_double() * refresh_rate(setup.part, c.temperature) >= duration(t.tREFI, clock).as_double()) {
-    throw UserError(fmt::format("--temperature: at {} refreshes of {} in all do not fit into tREFI any more",
-                                to_text(c.temperature), to_text(busy)));
+  if (const auto problem = refresh_problem(setup.part, c)) {
+    std::string option = problem->key;
+    std::replace(option.begin(), option.end(), '_', '-');
+    throw UserError(fmt::format("--{}: {}", option, problem->what));
   }
 }
 
@@ -207,9 +202,6 @@ DramSetup dram_setup(const Options& options) {
   c.page_policy = choice<config::PagePolicy>(options, "page-policy");
   c.page_timeout = Picoseconds(200'000);
   c.age_cap = Picoseconds(2'000'000);  // a scenario's default
-  if (c.refresh == config::RefreshMode::per_bank && setup.part.timing.tRFCpb == config::ClockedTime{}) {
-    throw UserError(fmt::format("--refresh: {} has no refresh of one bank", setup.part_id));
-  }
   set_power(setup, options);
   set_queue(setup, options.text("queue"));
   set_mapping(setup, options);
