@@ -48,6 +48,7 @@ ChannelController::ChannelController(const config::DramPartSpec& part,
   age_cap_ = clock_.cycles(controller.age_cap);
   page_timeout_ =
       controller.page_policy == PagePolicy::adaptive ? clock_.cycles(controller.page_timeout) : kNever;
+  patience_ = t_.rank_switch + t_.tCCD_L;
   power_down_ = controller.power_down ? clock_.cycles(*controller.power_down) : kNever;
   if (controller.self_refresh && controller.refresh != RefreshMode::none) {
     self_refresh_ = clock_.cycles(*controller.self_refresh);

@@ -57,6 +57,7 @@ class ChannelController {
   static constexpr std::uint32_t kClosed = std::numeric_limits<std::uint32_t>::max();
   static constexpr Cycle kLongAgo = -1'000'000;
   static constexpr std::size_t kMaxBanks = 64;
+  static constexpr std::size_t kPriorities = 4;
   static constexpr std::size_t kMaxRanks = 8;
 
   /// Commands for a request, by what bounds them.
@@ -82,6 +83,7 @@ class ChannelController {
     std::int64_t number = 0;  ///< of its entry
     std::uint16_t entry = kNone;
     Kind kind = Kind::activate;
+    std::uint8_t urgency = 0;  ///< of its entry, if any request has a priority
   };
 
   struct BankState {
@@ -171,7 +173,12 @@ class ChannelController {
   [[nodiscard]] bool can_wait(const Candidate& c, unsigned list) const;
   [[nodiscard]] bool is_followed(const Candidate& c, unsigned list) const;
   [[nodiscard]] Candidate candidate(std::uint16_t bank, unsigned list) const;
+  [[nodiscard]] std::uint16_t choose_run(BankState& bank, unsigned list);
   [[nodiscard]] std::uint16_t oldest_hit(BankState& bank, unsigned list);
+  [[nodiscard]] bool prefers() const { return waiting_lists_ > 2; }
+  [[nodiscard]] std::uint8_t most_urgent_burst(unsigned list) const;
+  [[nodiscard]] std::uint8_t urgency(const RowRun& run) const;
+  [[nodiscard]] std::uint16_t most_urgent(const BankState& bank, unsigned list);
   void offer(const Candidate& candidate);
   [[nodiscard]] Cycle earliest(const Next& next, std::uint16_t bank) const {
     const auto kind = static_cast<std::size_t>(next.kind);
@@ -229,6 +236,7 @@ class ChannelController {
   bool timers_;  ///< something happens by idle time
   Cycle age_cap_;
   Cycle page_timeout_;
+  Cycle patience_;             ///< for which a burst waits for a more urgent one
   Cycle refresh_interval_;     ///< between refresh commands of a rank
   Cycle power_down_ = kNever;  ///< idle time until it
   Cycle self_refresh_ = kNever;
@@ -240,7 +248,9 @@ class ChannelController {
   std::array<std::int64_t, 2> queued_{};          ///< by list, in pieces
   std::array<std::uint64_t, 2> pending_banks_{};  ///< bit per bank with queued runs
   std::array<std::uint64_t, 2> stale_{};          ///< bit per bank whose next command must be worked out anew
-  std::array<Fifo<RowRun>, 2> waiting_;           ///< arrived or on their way, no queue slot yet
+  /// Arrived or on their way, no queue slot yet; by list and priority, which take turns in it.
+  std::array<Fifo<RowRun>, 2 * kPriorities> waiting_;
+  std::size_t waiting_lists_ = 2;  ///< of these, those in use: two for each priority up to the highest one
   bool draining_writes_ = false;
   std::int64_t accepted_ = 0;  ///< entries so far
 

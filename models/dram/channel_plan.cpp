@@ -49,15 +49,18 @@ void ChannelController::plan_banks(unsigned list) {
 namespace {
 
 // A bank's claim to the next command in one number, so that the first of them is their minimum: how far off
-// its clock is, row commands after column commands, the order of arrival (older ones first), the bank.
+// its clock is, row commands after column commands, the less urgent, the younger, the bank.
 constexpr int kBankBits = 6;
-constexpr int kAgeBits = 22;
+constexpr int kAgeBits = 19;
+constexpr int kUrgencyBits = 3;
+constexpr std::uint8_t kMostUrgent = 4;  // past the age cap; priorities are below
 constexpr Cycle kFarthest = Cycle{1} << 34;
 constexpr std::uint64_t kNoClaim = std::numeric_limits<std::uint64_t>::max();
 
-std::uint64_t claim(Cycle distance, bool row, Cycle age, std::uint16_t bank) {
+std::uint64_t claim(Cycle distance, bool row, std::uint8_t urgency, Cycle age, std::uint16_t bank) {
   constexpr Cycle kYoungest = (Cycle{1} << kAgeBits) - 1;
-  const auto far = static_cast<std::uint64_t>(std::min(distance, kFarthest)) * 2 + (row ? 1 : 0);
+  const auto clock = static_cast<std::uint64_t>(std::min(distance, kFarthest)) * 2 + (row ? 1 : 0);
+  const std::uint64_t far = clock << kUrgencyBits | static_cast<std::uint64_t>(kMostUrgent - urgency);
   const Cycle seniority = std::clamp<Cycle>(kYoungest / 2 - age, 0, kYoungest);
   return (far << kAgeBits | static_cast<std::uint64_t>(seniority)) << kBankBits | bank;
 }
@@ -68,19 +71,34 @@ std::uint16_t bank_of(std::uint64_t claim) {
 
 }  // namespace
 
+/// Of the bursts that come next in their banks.
+std::uint8_t ChannelController::most_urgent_burst(unsigned list) const {
+  std::uint8_t top = 0;
+  for (std::uint64_t pending = pending_banks_[list]; pending != 0; pending &= pending - 1) {
+    const Next& next = next_[list][static_cast<std::size_t>(std::countr_zero(pending))];
+    top = std::max(top, next.kind < Kind::activate ? next.urgency : std::uint8_t{0});
+  }
+  return top;
+}
+
 /// The pending bank whose command can go first; at the same clock column commands before row commands, then
 /// the older. An activate that another command would push back goes before it, as activates are scarce,
-/// unless that leaves the data bus idle. (Written without branches: which bank is first cannot be foreseen.)
+/// unless that leaves the data bus idle. Bursts let a more urgent one pass that could come a little later, in
+/// another rank or after one of its bank group. (Written without branches: which bank is first cannot be
+/// foreseen.)
 void ChannelController::select(unsigned list) {
   const Cycle now = command_bus_free_;
+  const std::uint8_t top = prefers() ? most_urgent_burst(list) : 0;
   std::uint64_t first = kNoClaim;
   std::uint64_t activate = kNoClaim;
   for (std::uint64_t pending = pending_banks_[list]; pending != 0; pending &= pending - 1) {
     const auto bank = static_cast<std::uint16_t>(std::countr_zero(pending));
     const Next& next = next_[list][bank];
     const Cycle time = earliest(next, bank);
+    const bool row = next.kind >= Kind::activate;
+    const Cycle lets_pass = next.urgency < top && !row ? patience_ : 0;
     const std::uint64_t wanted =
-        claim(time - now, next.kind >= Kind::activate, accepted_ - next.number, bank);
+        claim(time - now + lets_pass, row, next.urgency, accepted_ - next.number, bank);
     const std::uint64_t allowed = time < limit_[bank] ? wanted : kNoClaim;
     first = std::min(first, allowed);
     activate = std::min(activate, next.kind == Kind::activate ? allowed : kNoClaim);
@@ -167,26 +185,55 @@ std::uint16_t ChannelController::oldest_hit(BankState& bank, unsigned list) {
 
 /// First ready, first come: the oldest run that hits the open row, else what the oldest run needs. A run over
 /// the age cap no longer lets younger hits pass.
-void ChannelController::plan_bank(std::uint16_t bank_index, unsigned list) {
-  BankState& bank = banks_[bank_index];
+std::uint16_t ChannelController::choose_run(BankState& bank, unsigned list) {
+  if (prefers()) {
+    return most_urgent(bank, list);
+  }
   const std::uint16_t oldest = bank.head[list];
   const RowRun& first = entries_[oldest].run;
-  std::uint16_t hit = kNone;
-  if (bank.open_row != kClosed) {
-    const bool others = first.row != bank.open_row;
-    if (!others || next_time_ - first.arrival <= age_cap_) {
-      hit = oldest_hit(bank, list);
-      if (others && hit != kNone) {
-        recheck_[list] = std::min(recheck_[list], first.arrival + age_cap_);
-      }
+  const bool others = first.row != bank.open_row;
+  if (bank.open_row == kClosed || (others && next_time_ - first.arrival > age_cap_)) {
+    return oldest;
+  }
+  const std::uint16_t hit = oldest_hit(bank, list);
+  if (others && hit != kNone) {
+    recheck_[list] = std::min(recheck_[list], first.arrival + age_cap_);
+  }
+  return hit != kNone ? hit : oldest;
+}
+
+std::uint8_t ChannelController::urgency(const RowRun& run) const {
+  return next_time_ - run.arrival > age_cap_ ? kMostUrgent : run.priority;
+}
+
+/// With priorities: the most urgent run; among equals one that hits the open row, then the oldest.
+std::uint16_t ChannelController::most_urgent(const BankState& bank, unsigned list) {
+  std::uint16_t best = kNone;
+  int best_rank = -1;
+  for (std::uint16_t i = bank.head[list]; i != kNone; i = entries_[i].next) {
+    const RowRun& run = entries_[i].run;
+    const std::uint8_t urgent = urgency(run);
+    if (urgent != kMostUrgent) {
+      recheck_[list] = std::min(recheck_[list], run.arrival + age_cap_);
+    }
+    const int rank = 2 * urgent + (run.row == bank.open_row && urgent != kMostUrgent ? 1 : 0);
+    if (rank > best_rank) {
+      best = i;
+      best_rank = rank;
     }
   }
+  return best;
+}
+
+void ChannelController::plan_bank(std::uint16_t bank_index, unsigned list) {
+  BankState& bank = banks_[bank_index];
   Next& next = next_[list][bank_index];
-  next.entry = hit != kNone ? hit : oldest;
+  next.entry = choose_run(bank, list);
   const RowRun& run = entries_[next.entry].run;
   next.arrival = run.arrival;
   next.number = entries_[next.entry].number;
-  if (hit != kNone) {
+  next.urgency = prefers() ? urgency(run) : 0;
+  if (run.row == bank.open_row) {
     next.kind = run.access == Access::read ? Kind::read : run.masked ? Kind::masked_write : Kind::write;
     next.ready = std::max(run.masked ? bank.masked_ok : bank.column_ok, run.arrival);
   } else if (bank.open_row == kClosed) {

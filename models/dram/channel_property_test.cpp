@@ -135,6 +135,9 @@ void add_traffic(ChannelBench& bench, const Case& c, std::vector<RowRun>& runs) 
                       .bank = static_cast<std::uint16_t>(random.below(bank_range)),
                       .bursts = static_cast<std::uint16_t>(2 * (1 + random.below(c.max_bursts))),
                       .access = random.below(100) < writes ? trace::Access::write : trace::Access::read});
+      if (c.seed % 3 == 2) {
+        runs.back().priority = static_cast<std::uint8_t>((7 * i + phase) % 4);
+      }
       runs.back().masked = runs.back().access == trace::Access::write && random.below(4) == 0;
       bench.add(runs.back());
     }

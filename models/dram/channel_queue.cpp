@@ -2,12 +2,19 @@
 // A channel's queues: what arrived, and what of it the scheduler chooses from.
 #include <algorithm>
 
+#include "configs/error/error.h"
 #include "models/dram/channel.h"
 
 namespace kvsim::model {
 
 void ChannelController::add(const RowRun& run) {
-  const unsigned list = list_of(run.access);
+  check(run.priority < kPriorities, "priorities are 0 to 3");
+  const std::size_t list = list_of(run.access) + std::size_t{2} * run.priority;
+  if (list >= waiting_lists_) {
+    waiting_lists_ = (list | 1) + 1;
+    stale_ = pending_banks_;
+    planned_ = false;
+  }
   if (waiting_[list].empty() && run.arrival <= next_time_ && next_time_ != kNever && has_room(run)) {
     enqueue(run);
     wake_at(run.arrival);
@@ -19,7 +26,8 @@ void ChannelController::add(const RowRun& run) {
 
 /// The next decision is made anew when a run arrives, because that run could go first.
 void ChannelController::wake_for_arrivals() {
-  for (const Fifo<RowRun>& waiting : waiting_) {
+  for (std::size_t i = 0; i < waiting_lists_; ++i) {
+    const Fifo<RowRun>& waiting = waiting_[i];
     if (!waiting.empty() && has_room(waiting.front())) {
       wake_at(waiting.front().arrival);
     }
@@ -33,7 +41,8 @@ void ChannelController::wake_at(Cycle arrival) {
 }
 
 void ChannelController::ingest() {
-  for (Fifo<RowRun>& waiting : waiting_) {
+  for (std::size_t i = waiting_lists_; i-- > 0;) {
+    Fifo<RowRun>& waiting = waiting_[i];
     while (!waiting.empty() && waiting.front().arrival <= next_time_ && has_room(waiting.front())) {
       enqueue(waiting.front());
       waiting.pop();
@@ -79,7 +88,7 @@ void ChannelController::link(std::uint16_t index) {
   // A younger run changes what the bank does next only if it is its first, or its first hit.
   const Kind kind = next_[list][run.bank].kind;
   const bool has_hit = kind != Kind::activate && kind != Kind::precharge;
-  if ((pending_banks_[list] & bit) == 0 || (!has_hit && run.row == bank.open_row)) {
+  if ((pending_banks_[list] & bit) == 0 || (!has_hit && run.row == bank.open_row) || prefers()) {
     stale_[list] |= bit;
   }
   pending_banks_[list] |= bit;

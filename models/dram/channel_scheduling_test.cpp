@@ -42,6 +42,50 @@ TEST(ChannelScheduling, PastTheAgeCapTheOldestGoesFirst) {
   EXPECT_THAT(bench.order(), ElementsAre(0, 1, 2));
 }
 
+RowRun preferred(Cycle arrival, std::uint16_t bank, std::uint32_t row) {
+  return {.arrival = arrival, .row = row, .bank = bank, .priority = 3};
+}
+
+TEST(ChannelScheduling, APreferredConflictGoesBeforeOlderHits) {
+  ChannelBench bench(device());
+  for (int i = 0; i < 8; ++i) {
+    bench.read(1000, 0, 1);
+  }
+  const std::uint32_t tag = bench.add(preferred(1000, 0, 2));
+  bench.run();
+  EXPECT_EQ(bench.order().front(), tag) << "nothing was open, so it opens its row first";
+  EXPECT_THAT(bench.order(), ElementsAre(8, 0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+TEST(ChannelScheduling, APreferredRunPassesThoseThatWaitBeforeAFullQueue) {
+  config::DeviceSpec narrow = device();
+  narrow.controller.read_queue = 2;
+  ChannelBench bench(narrow);
+  for (int i = 0; i < 20; ++i) {
+    bench.read(1000, 0, 1);
+  }
+  const std::uint32_t tag = bench.add(preferred(1001, 0, 1));
+  bench.run();
+  const std::vector<std::uint32_t> order = bench.order();
+  EXPECT_LE(std::find(order.begin(), order.end(), tag) - order.begin(), 2);
+}
+
+// Hits of priority 3 arrive all the time; one of priority 0 waits for no longer than the age cap and a row.
+TEST(ChannelScheduling, TheAgeCapBoundsTheWaitOfTheUnpreferred) {
+  config::DeviceSpec d = device();
+  d.controller.age_cap = 2_us;
+  ChannelBench bench(d);
+  const std::uint32_t waits = bench.read(1001, 0, 2);
+  const ClockTiming t = clock_timing(d.dram, true);
+  for (int i = 0; i < 1500; ++i) {
+    bench.add(preferred(1000 + i * t.tCCD, 0, 1));
+  }
+  bench.run();
+  const Cycle waited = bench.served(waits).data_start - 1001;
+  EXPECT_GE(waited, 4224);
+  EXPECT_LE(waited, 4224 + t.read_to_precharge + t.tRPpb + t.tRCD + t.read_latency + 2 * t.tCCD);
+}
+
 TEST(ChannelScheduling, OfTwoBanksTheOneThatIsReadyGoesFirst) {
   ChannelBench bench(device());
   bench.read(1000, 0, 1);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/memory_path/memory_path.h"
 
+#include <algorithm>
+
 #include "models/memory_path/burst_path.h"
 #include "models/train/train_path.h"
 
@@ -18,16 +20,21 @@ MemoryCounters operator-(const MemoryCounters& a, const MemoryCounters& b) {
 
 namespace {
 
-/// Trains have open pages and refreshes in time; what else a controller may do is decided burst by burst.
-bool trains_know(const config::MemoryControllerSpec& controller) {
-  return controller.page_policy == config::PagePolicy::open && controller.postponed_refreshes == 0 &&
-         !controller.power_down && !controller.self_refresh;
+/// Trains have open pages, refreshes in time and engines of one priority; what else a controller may do is
+/// decided burst by burst.
+bool trains_know(const config::DeviceSpec& device) {
+  const config::MemoryControllerSpec& controller = device.controller;
+  const bool equals = std::all_of(device.clusters.begin(), device.clusters.end(), [&](const auto& cluster) {
+    return cluster.priority == device.clusters.front().priority;
+  });
+  return equals && controller.page_policy == config::PagePolicy::open &&
+         controller.postponed_refreshes == 0 && !controller.power_down && !controller.self_refresh;
 }
 
 }  // namespace
 
 std::unique_ptr<MemoryPath> make_memory_path(const config::DeviceSpec& device, Granularity granularity) {
-  if (granularity == Granularity::train && trains_know(device.controller)) {
+  if (granularity == Granularity::train && trains_know(device)) {
     return std::make_unique<TrainPath>(device);
   }
   return std::make_unique<BurstPath>(device);

@@ -247,5 +247,23 @@ TEST(MemoryPathBandwidth, OfWritesIsTheBusesPeakToo) {
   EXPECT_NEAR(efficiency(device, result), 1.0, 0.02);
 }
 
+// Four engines ask for more than memory has: without a priority each gets a quarter.
+TEST(MemoryPathPriority, APreferredEngineGetsWhatItAsksFor) {
+  const config::DeviceSpec device = without_refresh(testing::device());
+  const auto time = [&](std::uint8_t priority, int engines) {
+    std::vector<StreamLoad> loads;
+    for (int i = 0; i < engines; ++i) {
+      loads.push_back({wide_window(32), {run_of(static_cast<std::uint64_t>(i) << 26, 1_MiB)}});
+    }
+    loads.front().window.priority = priority;
+    return run_loads(device, Granularity::burst, loads).ends.front();
+  };
+  const double alone = time(0, 1).as_double();
+  const double equal = time(0, 4).as_double();
+  const double preferred = time(3, 4).as_double();
+  EXPECT_GT(equal / alone, 2);
+  EXPECT_LT(preferred / alone, 1.3);
+}
+
 }  // namespace
 }  // namespace kvsim::model
