@@ -64,6 +64,7 @@ TrainPath::TrainPath(const config::DeviceSpec& device)
       response_latency_(device.interconnect.response_latency.count()),
       fabric_line_time_((Bytes(kLineBytes) / device.interconnect.bandwidth).count()),
       split_(device.dram.bank_groups > 1),
+      lengths_(command_lengths(device.dram.standard)),
       directions_{Direction{t_.read_latency, t_.read_to_precharge, t_.group_gap},
                   Direction{t_.write_latency, t_.write_to_precharge, t_.group_gap_write}},
       fabric_holds_(device.controller.channels * fabric_line_time_ > line_time_),
@@ -80,6 +81,7 @@ TrainPath::TrainPath(const config::DeviceSpec& device)
   for (std::int64_t c = 0; c < device.controller.channels; ++c) {
     channels_.push_back({.rows = ChannelRows(t_, device.dram, device.controller),
                          .bus = SlotCalendar(distances(t_, ranks, groups), ranks * 2 * groups, t_.burst),
+                         .commands = LineSlots(t_.clock),
                          .writes = {}});
   }
 }
@@ -127,6 +129,30 @@ void TrainPath::note(const TrainStream& stream) {
   }
 }
 
+/// How much later than at `column` a line's bursts go because the command bus is taken, by them and by the
+/// commands that opened their row. Where a line takes several bursts with a distance, the bus of data has
+/// room for other lines' while that of commands may be full.
+std::int64_t TrainPath::pass_commands(TrainChannel& channel, std::int64_t column, bool opens) const {
+  channel.commands.forget_before(floor_);
+  const auto pass = [&](Cycle clocks, std::int64_t time) {
+    std::int64_t late = 0;
+    for (Cycle i = 0; i < clocks; ++i) {
+      late = std::max(late, channel.commands.pass(time));
+    }
+    return std::max<std::int64_t>(0, late - (clocks - 1) * t_.clock);
+  };
+  std::int64_t late = 0;
+  if (opens) {
+    pass(lengths_.other, column - t_.tRCD - t_.tRPpb);
+    late = pass(lengths_.activate * (lengths_.split_activate ? 2 : 1), column - t_.tRCD);
+  }
+  for (std::int64_t i = 0; i < bursts_per_line_; ++i) {
+    late = std::max(late, pass(lengths_.column, column + i * (t_.burst + t_.group_gap)));
+  }
+  return std::max<std::int64_t>(0,
+                                late - t_.clock);  // a clock is what commands that are on no edge may be off
+}
+
 /// Inlined by decree: with the copies of a call it takes a quarter longer.
 [[gnu::always_inline]] inline TrainPath::Beats TrainPath::book(TrainChannel& channel, const DramPlace& place,
                                                                const Request& request) {
@@ -135,12 +161,18 @@ void TrainPath::note(const TrainStream& stream) {
   const std::int64_t length = booked_at_once(request.lines);
   channel.bus.forget_before(floor_ + std::min(t_.read_latency, t_.write_latency));
   channel.rows.forget_before(floor_);
+  const std::int64_t activates = channel.rows.activates();
   ChannelRows::Opening opening = channel.rows.open(place.bank, place.row.value(), request.asked);
   SlotCalendar::Slot slot = channel.bus.find(opening.ready + d.latency, length, lane);
   while (channel.rows.refresh_comes_before(place.bank, slot.start - d.latency)) {
     opening =
         channel.rows.refresh_and_open(place.bank, place.row.value(), request.asked, slot.start - d.latency);
     slot = channel.bus.find(opening.ready + d.latency, length, lane);
+  }
+  if (split_) {
+    const std::int64_t late =
+        pass_commands(channel, slot.start - d.latency, channel.rows.activates() != activates);
+    slot = late == 0 ? slot : channel.bus.find(slot.start + late, length, lane);
   }
   const std::int64_t unhindered = request.asked + d.latency;
   const Wait wait{.since = unhindered, .owner = opening.held_by};

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/dram/address_map.h"
+#include "models/dram/clock_timing.h"
 #include "models/memory_path/memory_path.h"
 #include "models/train/line_slots.h"
 #include "models/train/row_state.h"
@@ -42,6 +43,7 @@ class TrainPath final : public MemoryPath {
   struct TrainChannel {
     ChannelRows rows;
     SlotCalendar bus;
+    LineSlots commands;          ///< command bus, in clocks; of parts with bank groups
     std::vector<Write> writes;   ///< by age
     std::int64_t queued = 0;     ///< lines of writes
     std::int64_t last_read = 0;  ///< its last column command
@@ -88,6 +90,7 @@ class TrainPath final : public MemoryPath {
   [[nodiscard]] Choice first_ready(const TrainChannel& channel, std::int64_t time) const;
   void take(TrainChannel& channel, std::size_t index, std::int64_t time);
 
+  [[nodiscard]] std::int64_t pass_commands(TrainChannel& channel, std::int64_t column, bool opens) const;
   [[nodiscard]] std::size_t lane_of(std::uint32_t bank, trace::Access access) const {
     return lanes_[2 * bank + (access == trace::Access::write ? 1 : 0)];
   }
@@ -107,6 +110,7 @@ class TrainPath final : public MemoryPath {
   std::int64_t response_latency_;
   std::int64_t fabric_line_time_;  ///< a line on the interconnect
   bool split_;                     ///< bursts are booked one by one: other bank groups' come between
+  CommandLengths lengths_;
   std::array<Direction, 2> directions_;
   std::vector<std::size_t> lanes_;  ///< of the data bus, by bank and direction
 
