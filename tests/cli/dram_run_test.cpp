@@ -128,7 +128,7 @@ TEST_F(DramRun, ItsCommandsAreLegal) {
                                                     {"--power-down", "20ns"},
                                                     {"--power-down", "20ns", "--self-refresh", "200ns"},
                                                     {"--postponed-refreshes", "4"},
-                                                                                                        {"--mapping", "bank-row-column"},
+                                                    {"--mapping", "bank-row-column"},
                                                     {"--mapping", "row-bank-column-xor"}}) {
       std::vector<std::string> all = {"--part", part, "--commands", commands};
       all.insert(all.end(), options.begin(), options.end());
