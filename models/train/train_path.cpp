@@ -149,9 +149,9 @@ std::int64_t TrainPath::pass_commands(TrainChannel& channel, std::int64_t column
   for (std::int64_t i = 0; i < bursts_per_line_; ++i) {
     late = std::max(late, pass(lengths_.column, column + i * (t_.burst + t_.group_gap)));
   }
-  return std::max<std::int64_t>(
-      0,
-      late - 3 * t_.clock);  // a clock is what commands that are on no edge may be off
+  // Commands here are on no clock edge and take no turns: some clocks of each wait are chance, not a full
+  // bus.
+  return std::max<std::int64_t>(0, late - 3 * t_.clock);
 }
 
 /// Inlined by decree: with the copies of a call it takes a quarter longer.
