@@ -21,9 +21,9 @@ struct RowRun {
   std::uint16_t bursts = 1;
   trace::Access access = trace::Access::read;
   bool masked = false;        ///< a write of parts of a burst
+  std::uint8_t priority = 0;  ///< 3 goes first
   std::uint16_t pieces = 1;   ///< requests that it stands for, each of as many bursts: places in the queue
   std::uint32_t column = 0;   ///< of its first burst
-  std::uint8_t priority = 0;  ///< 3 goes first
 };
 
 enum class RowState : std::uint8_t { hit, miss, conflict };
