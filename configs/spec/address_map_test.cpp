@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "configs/spec/address_map.h"
 
-#include <bit>
 #include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "configs/error/test_support.h"
+#include "configs/spec/address_map_test_support.h"
 #include "configs/spec/catalogue.h"
 #include "configs/spec/grammar.h"
 #include "configs/spec/resolve.h"
@@ -30,17 +30,9 @@ Bits bits(std::initializer_list<std::string_view> items) {
   return result;
 }
 
-/// 2 channels x 2 ranks x 4 banks x 4 rows of 16 B with lines of 4 B: 1 KiB in all.
-DeviceSpec small_device() {
-  DeviceSpec device;
-  device.llc.line = 4_B;
-  device.controller.channels = 2;
-  device.controller.ranks = 2;
-  device.dram.banks = 4;
-  device.dram.rows = 4;
-  device.dram.columns = 16;
-  device.dram.width_bits = 8;
-  device.dram.burst_length = 4;
+/// With a plain map: 1 KiB in all.
+DeviceSpec mapped_device() {
+  DeviceSpec device = small_device(4);
   device.controller.mapping = {.channel = bits({"4"}),
                                .rank = bits({"9"}),
                                .bank = bits({"5", "6"}),
@@ -49,58 +41,27 @@ DeviceSpec small_device() {
   return device;
 }
 
-std::string problems(const DeviceSpec& device) {
-  std::string text;
-  for (const MapProblem& problem : address_map_problems(device)) {
-    text += problem.coordinate + ": " + problem.what + "\n";
-  }
-  return text;
-}
-
-std::int64_t coordinate(const Bits& coordinate_bits, std::uint64_t address) {
-  std::int64_t value = 0;
-  for (std::size_t i = 0; i < coordinate_bits.size(); ++i) {
-    value |= std::int64_t{std::popcount(coordinate_bits[i].mask & address) & 1} << i;
-  }
-  return value;
-}
-
-/// What the check is about, by trying every address.
-bool is_bijection(const DeviceSpec& device) {
-  const AddressMapSpec& map = device.controller.mapping;
-  std::set<std::vector<std::int64_t>> places;
-  const std::int64_t capacity = dram_capacity(device).count();
-  for (std::int64_t address = 0; address < capacity; ++address) {
-    std::vector<std::int64_t> place;
-    for (const Bits* each : {&map.channel, &map.rank, &map.bank, &map.row, &map.column}) {
-      place.push_back(coordinate(*each, static_cast<std::uint64_t>(address)));
-    }
-    places.insert(place);
-  }
-  return std::ssize(places) == capacity;
-}
-
 TEST(AddressMap, APlainMapIsSound) {
-  EXPECT_EQ(problems(small_device()), "");
-  EXPECT_TRUE(is_bijection(small_device()));
+  EXPECT_EQ(problems(mapped_device()), "");
+  EXPECT_TRUE(is_bijection(mapped_device()));
 }
 
 TEST(AddressMap, HashesThatCanBeUndoneAreSound) {
-  DeviceSpec device = small_device();
+  DeviceSpec device = mapped_device();
   device.controller.mapping.bank = bits({"5^7", "6^8^5"});
   EXPECT_EQ(problems(device), "");
   EXPECT_TRUE(is_bijection(device));
 }
 
 TEST(AddressMap, CountsBits) {
-  DeviceSpec device = small_device();
+  DeviceSpec device = mapped_device();
   device.controller.mapping.row = bits({"7"});
   device.controller.mapping.rank = bits({"9", "8"});
   EXPECT_EQ(problems(device), "rank: has 2 bits, but 2 ranks need 1\nrow: has 1 bits, but 4 rows need 2\n");
 }
 
 TEST(AddressMap, NamesWhatIsDoubledAndWhatIsMissing) {
-  DeviceSpec device = small_device();
+  DeviceSpec device = mapped_device();
   device.controller.mapping.row = bits({"7", "7"});
   EXPECT_EQ(problems(device),
             ": address bit 8 is in no coordinate; it is missing\n"
@@ -110,7 +71,7 @@ TEST(AddressMap, NamesWhatIsDoubledAndWhatIsMissing) {
 }
 
 TEST(AddressMap, FindsDependenceAcrossCoordinates) {
-  DeviceSpec device = small_device();
+  DeviceSpec device = mapped_device();
   device.controller.mapping.bank = bits({"7^8", "6"});
   device.controller.mapping.rank = bits({"9^5"});
   EXPECT_THAT(problems(device),
@@ -119,19 +80,19 @@ TEST(AddressMap, FindsDependenceAcrossCoordinates) {
 }
 
 TEST(AddressMap, RefusesBitsBeyondTheMemory) {
-  DeviceSpec device = small_device();
+  DeviceSpec device = mapped_device();
   device.controller.mapping.rank = bits({"9^30"});
   EXPECT_EQ(problems(device), "rank: bit 0 uses address bit 30, but 1 KiB have bits 0 to 9\n");
 }
 
 TEST(AddressMap, KeepsACacheLineInOneRow) {
-  DeviceSpec device = small_device();
+  DeviceSpec device = mapped_device();
   device.controller.mapping.bank = bits({"5^1", "6"});
   EXPECT_THAT(problems(device), HasSubstr("bank: bit 0: address bits 0 to 1 must be column bits 0 to 1"));
-  device = small_device();
+  device = mapped_device();
   device.controller.mapping.column = bits({"1", "0", "2", "3"});
   EXPECT_THAT(problems(device), HasSubstr("so that the 4 B of a cache line or burst lie in one row"));
-  device = small_device();
+  device = mapped_device();
   device.llc.line = 2_B;
   device.dram.burst_length = 8;  // the burst is the larger
   device.controller.mapping.column = bits({"0", "1", "3", "2"});
@@ -143,7 +104,7 @@ TEST(AddressMap, AgreesWithTryingEveryAddress) {
   Random random(10);
   int sound = 0;
   for (int i = 0; i < 400; ++i) {
-    DeviceSpec device = small_device();
+    DeviceSpec device = mapped_device();
     AddressMapSpec& map = device.controller.mapping;
     map.column = bits({"0", "1", "2", "3"});
     for (Bits* each : {&map.channel, &map.rank, &map.bank, &map.row}) {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "configs/spec/named_map.h"
 
-#include <bit>
 #include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "configs/error/test_support.h"
-#include "configs/spec/address_map.h"
+#include "configs/spec/address_map_test_support.h"
 #include "configs/spec/grammar.h"
 #include "configs/spec/scenario_test_support.h"
 
@@ -19,20 +18,6 @@ using namespace kvsim::literals;
 using testing::HasSubstr;
 
 using Items = std::vector<std::string>;
-
-/// Rows of 16 B with lines and bursts of 4 B.
-DeviceSpec small_device(std::int64_t rows = 8) {
-  DeviceSpec device;
-  device.llc.line = 4_B;
-  device.controller.channels = 2;
-  device.controller.ranks = 2;
-  device.dram.banks = 4;
-  device.dram.rows = rows;
-  device.dram.columns = 16;
-  device.dram.width_bits = 8;
-  device.dram.burst_length = 4;
-  return device;
-}
 
 void name(DeviceSpec& device, MapOrder order, Bytes granule, bool hash = false) {
   AddressMapSpec& map = device.controller.mapping;
@@ -48,40 +33,8 @@ Items items(const std::vector<AddressBit>& bits) {
   return ListGrammar<std::vector<AddressBit>>::to_items(bits);
 }
 
-std::string problems(const DeviceSpec& device) {
-  std::string text;
-  for (const MapProblem& problem : address_map_problems(device)) {
-    text += problem.coordinate + ": " + problem.what + "\n";
-  }
-  return text;
-}
-
-std::int64_t coordinate(const std::vector<AddressBit>& bits, std::uint64_t address) {
-  std::int64_t value = 0;
-  for (std::size_t i = 0; i < bits.size(); ++i) {
-    value |= std::int64_t{std::popcount(bits[i].mask & address) & 1} << i;
-  }
-  return value;
-}
-
-/// Whether the addresses installed and the places that exist pair up, by trying every address.
-bool is_bijection(const DeviceSpec& device) {
-  const AddressMapSpec& map = device.controller.mapping;
-  std::set<std::vector<std::int64_t>> places;
-  const std::int64_t capacity = dram_capacity(device).count();
-  for (std::int64_t address = 0; address < capacity; ++address) {
-    const auto at = [&](const std::vector<AddressBit>& bits) {
-      return coordinate(bits, static_cast<std::uint64_t>(address));
-    };
-    if (at(map.row) < device.dram.rows && at(map.rank) < device.controller.ranks) {
-      places.insert({at(map.channel), at(map.rank), at(map.bank), at(map.row), at(map.column)});
-    }
-  }
-  return std::ssize(places) == capacity;
-}
-
 TEST(NamedMap, RowBankColumnHasItsBitsInOrder) {
-  DeviceSpec device = small_device();
+  DeviceSpec device = small_device(8);
   name(device, MapOrder::row_bank_column, 8_B);
   const AddressMapSpec& map = device.controller.mapping;
   EXPECT_EQ(items(map.column), (Items{"0-2", "4"}));
@@ -92,7 +45,7 @@ TEST(NamedMap, RowBankColumnHasItsBitsInOrder) {
 }
 
 TEST(NamedMap, BankRowColumnHasTheBanksAboveTheRows) {
-  DeviceSpec device = small_device();
+  DeviceSpec device = small_device(8);
   name(device, MapOrder::bank_row_column, 16_B);
   const AddressMapSpec& map = device.controller.mapping;
   EXPECT_EQ(items(map.column), (Items{"0-3"}));
@@ -103,7 +56,7 @@ TEST(NamedMap, BankRowColumnHasTheBanksAboveTheRows) {
 }
 
 TEST(NamedMap, GroupsTakeTurnsLineByLine) {
-  DeviceSpec device = small_device();
+  DeviceSpec device = small_device(8);
   device.dram.bank_groups = 2;
   name(device, MapOrder::row_bank_column_group, 8_B);
   const AddressMapSpec& map = device.controller.mapping;
@@ -113,7 +66,7 @@ TEST(NamedMap, GroupsTakeTurnsLineByLine) {
 }
 
 TEST(NamedMap, HashXorsBanksWithTheLowRowBits) {
-  DeviceSpec device = small_device();
+  DeviceSpec device = small_device(8);
   name(device, MapOrder::row_bank_column, 8_B, true);
   EXPECT_EQ(items(device.controller.mapping.bank), (Items{"8^5", "9^6"}));
 }
@@ -121,7 +74,7 @@ TEST(NamedMap, HashXorsBanksWithTheLowRowBits) {
 /// The same column and bank bits of consecutive rows: with the hash they are in different banks.
 TEST(NamedMap, HashSpreadsRowsOfOneBankOverAllBanks) {
   for (const bool hash : {false, true}) {
-    DeviceSpec device = small_device();
+    DeviceSpec device = small_device(8);
     name(device, MapOrder::row_bank_column, 8_B, hash);
     std::set<std::int64_t> banks;
     for (std::uint64_t row = 0; row < 4; ++row) {
@@ -183,7 +136,7 @@ TEST(PartialRows, MustBeTheTopmostAddressBits) {
 }
 
 TEST(PartialRanks, MustBeTheTopmostAddressBits) {
-  DeviceSpec device = small_device();
+  DeviceSpec device = small_device(8);
   device.controller.ranks = 3;
   name(device, MapOrder::row_bank_column, 8_B);
   EXPECT_EQ(items(device.controller.mapping.rank), (Items{"10", "11"}));

@@ -35,69 +35,84 @@ std::vector<config::AddressBit> address_bits(std::string_view text) {
   return bits;
 }
 
+namespace {
+
+config::CoreSpec core() {
+  config::CoreSpec spec;
+  spec.name = "core";
+  spec.clock = Hertz(2'300'000'000);
+  spec.simd_ops_per_cycle = 2;
+  spec.reorder_buffer = 128;
+  spec.demand_misses = 8;
+  spec.prefetch_lines = 20;
+  spec.prefetch_page = 4_KiB;
+  spec.prefetch_training = 3;
+  spec.store_lines = 16;
+  spec.l2_size = 512_KiB;
+  spec.l2_latency = 3_ns;
+  spec.tlb_reach = 5_MiB;
+  spec.tlb_walk = 14_ns;
+  return spec;
+}
+
+config::DramTiming timing() {
+  return {.read_latency = clocks(40),
+          .write_latency = clocks(19),
+          .tRCD = tenths(180),
+          .tRPpb = tenths(180),
+          .tRPab = tenths(210),
+          .tRAS = tenths(420),
+          .tRRD = tenths(100),
+          .tRRD_L = tenths(100),
+          .tFAW = tenths(400),
+          .tCCD = clocks(8),
+          .tCCD_L = clocks(8),
+          .tCCD_L_WR = clocks(8),
+          .tCCDMW = clocks(32),
+          .tWTR = tenths(100),
+          .tWTR_L = tenths(100),
+          .tRTP = tenths(75),
+          .tWR = tenths(180),
+          .tPPD = clocks(0),
+          .tRTRS = clocks(4),
+          .tRFCab = tenths(2800),
+          .tRFCpb = tenths(1400),
+          .tpbR2pbR = tenths(1400),
+          .tpbR2act = tenths(100),
+          .tREFI = tenths(39040),
+          .tCKE = tenths(75),
+          .tXP = tenths(75),
+          .tSR = tenths(150),
+          .tXSR = tenths(2875)};
+}
+
+config::DramEnergy energy() {
+  return {.activate = Joules(1e-9),
+          .read_burst = Joules(1.5e-9),
+          .write_burst = Joules(1.25e-9),
+          .refresh_all = Joules(20e-9),
+          .refresh_bank = Joules(2e-9),
+          .active_standby = Watts(40e-3),
+          .precharge_standby = Watts(32e-3),
+          .active_power_down = Watts(12e-3),
+          .precharge_power_down = Watts(6e-3),
+          .self_refresh = Watts(1e-3)};
+}
+
+}  // namespace
+
 config::DeviceSpec device() {
   config::DeviceSpec d;
   d.name = "test";
-  config::CoreSpec core;
-  core.name = "core";
-  core.clock = Hertz(2'300'000'000);
-  core.simd_ops_per_cycle = 2;
-  core.reorder_buffer = 128;
-  core.demand_misses = 8;
-  core.prefetch_lines = 20;
-  core.prefetch_page = 4_KiB;
-  core.prefetch_training = 3;
-  core.store_lines = 16;
-  core.l2_size = 512_KiB;
-  core.l2_latency = 3_ns;
-  core.tlb_reach = 5_MiB;
-  core.tlb_walk = 14_ns;
-  d.clusters = {{.core = core, .count = 4}};
+  d.clusters = {{.core = core(), .count = 4}};
   d.llc = {.size = 3_MiB, .ways = 12, .line = 64_B, .latency = 16_ns, .bandwidth = 30_GBps};
   d.interconnect = {.request_latency = 25_ns, .response_latency = 20_ns, .bandwidth = 100_GBps};
   d.os = {.firmware = 200_MiB, .reserve = 300_MiB, .page = 4_KiB};
 
-  config::DramPartSpec& p = d.dram;
-  p.name = "lpddr4x-4224";
-  p.data_rate = Hertz(4'224'000'000);
-  p.timing = {.read_latency = clocks(40),
-              .write_latency = clocks(19),
-              .tRCD = tenths(180),
-              .tRPpb = tenths(180),
-              .tRPab = tenths(210),
-              .tRAS = tenths(420),
-              .tRRD = tenths(100),
-              .tRRD_L = tenths(100),
-              .tFAW = tenths(400),
-              .tCCD = clocks(8),
-              .tCCD_L = clocks(8),
-              .tCCD_L_WR = clocks(8),
-              .tCCDMW = clocks(32),
-              .tWTR = tenths(100),
-              .tWTR_L = tenths(100),
-              .tRTP = tenths(75),
-              .tWR = tenths(180),
-              .tPPD = clocks(0),
-              .tRTRS = clocks(4),
-              .tRFCab = tenths(2800),
-              .tRFCpb = tenths(1400),
-              .tpbR2pbR = tenths(1400),
-              .tpbR2act = tenths(100),
-              .tREFI = tenths(39040),
-              .tCKE = tenths(75),
-              .tXP = tenths(75),
-              .tSR = tenths(150),
-              .tXSR = tenths(2875)};
-  p.energy = config::DramEnergy{.activate = Joules(1e-9),
-                                .read_burst = Joules(1.5e-9),
-                                .write_burst = Joules(1.25e-9),
-                                .refresh_all = Joules(20e-9),
-                                .refresh_bank = Joules(2e-9),
-                                .active_standby = Watts(40e-3),
-                                .precharge_standby = Watts(32e-3),
-                                .active_power_down = Watts(12e-3),
-                                .precharge_power_down = Watts(6e-3),
-                                .self_refresh = Watts(1e-3)};
+  d.dram.name = "lpddr4x-4224";
+  d.dram.data_rate = Hertz(4'224'000'000);
+  d.dram.timing = timing();
+  d.dram.energy = energy();
 
   config::MemoryControllerSpec& c = d.controller;
   c.channels = 4;
