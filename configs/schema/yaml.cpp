@@ -15,6 +15,7 @@
 #include <yaml-cpp/parser.h>
 
 #include "configs/error/error.h"
+#include "configs/error/input_path.h"
 #include "configs/schema/note.h"
 #include "configs/schema/utf8.h"
 
@@ -258,6 +259,7 @@ SourceText read_source(const std::filesystem::path& path) {
   if (std::filesystem::is_directory(status)) {
     throw UserError(fmt::format("{}: is a directory; give the path of a YAML file", name));
   }
+  refuse_named_pipe(path);
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::string text;

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdint>
 #include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -158,6 +159,17 @@ std::vector<MapProblem> misplaced_bits(const std::vector<Coordinate>& all, Bytes
   return problems;
 }
 
+/// The first of each coordinate: one wrong run of bits makes many.
+std::vector<MapProblem> first_of_each(std::vector<MapProblem> problems) {
+  std::vector<MapProblem> firsts;
+  for (MapProblem& problem : problems) {
+    if (std::ranges::find(firsts, problem.coordinate, &MapProblem::coordinate) == firsts.end()) {
+      firsts.push_back(std::move(problem));
+    }
+  }
+  return firsts;
+}
+
 }  // namespace
 
 std::vector<MapProblem> address_map_problems(const DeviceSpec& device) {
@@ -172,17 +184,26 @@ std::vector<MapProblem> address_map_problems(const DeviceSpec& device) {
   const Bytes capacity = dram_capacity(device);
   std::vector<MapProblem> problems =
       misplaced_bits(all, capacity, std::max(device.llc.line, burst_bytes(device.dram)));
+  if (!problems.empty()) {
+    return first_of_each(std::move(problems));
+  }
   const std::vector<Equation> matrix = equations(all);
   std::uint64_t unused = low_bits(coordinate_bits(capacity.count()));
   for (const Equation& equation : matrix) {
     unused &= ~equation.mask;
   }
+  std::vector<int> missing;
   for (; unused != 0; unused &= unused - 1) {
-    problems.push_back(
-        {"", fmt::format("address bit {} is in no coordinate; it is missing", std::countr_zero(unused))});
+    missing.push_back(std::countr_zero(unused));
+  }
+  if (!missing.empty()) {
+    const bool one = missing.size() == 1;
+    problems.push_back({"", fmt::format("address bit{} {} {} in no coordinate; {} missing", one ? "" : "s",
+                                        fmt::join(missing, ", "), one ? "is" : "are",
+                                        one ? "it is" : "they are")});
   }
   std::ranges::move(dependent_bits(matrix), std::back_inserter(problems));
-  return problems;
+  return first_of_each(std::move(problems));
 }
 
 }  // namespace kvsim::config

@@ -38,7 +38,9 @@ const BadDram kBadTimings[] = {
     {"write_latency: 41 tCK", "timing.read_latency: '40 tCK' is less than write_latency, which is 41 tCK"},
     {"tRFCpb: 0 tCK",
      "controller.refresh: is per_bank, but lpddr4x_4224_8gb (changed) has no refresh of one bank"},
-    {"tpbR2pbR: 500 ns", "refreshes of 4 us in all do not fit into tREFI, 3904 ns"},
+    {"tpbR2pbR: 500 ns",
+     "controller.refresh: at 45 C the DRAM is refreshed every 3904 ns, and refreshes of 4 us in all do not "
+     "fit into that; use refresh: all_bank"},
     {"tXP: -1 ns", "timing.tXP: '-1 ns' is negative"},
     {"tRC: 60 ns", "timing.tRC: unknown key, did you mean 'tRCD'?"},
 };
@@ -64,16 +66,19 @@ const BadDram kBadParts[] = {
     {"standard: psram", "missing 'psram', which a part of its standard has its timings in"},
     {"psram: {command: 3 tCK, read_latency: 9 tCK, write_latency: 4 tCK, tCPH: 2 tCK, tCEM: 8 us}",
      "dram.psram: is not for this standard, whose timings are in 'timing'"},
+    {"data_rate: 1.6 GHz", "dram.data_rate: '1.6 GHz' is a frequency; a data rate is in MT/s"},
+    {"data_rate: 1600", "dram.data_rate: '1600' has no unit; write it as 1600 MT/s, 1600 GT/s, ..."},
+    {"data_rate: 10 MT/s", "dram.data_rate: '10 MT/s' is out of range; allowed is 100 MT/s to 20000 MT/s"},
     {"energy: 3", "dram.energy: expects a map with the keys activate, read_burst"},
     {"energy: {activate: -1 nJ}", "energy.activate: '-1 nJ' is negative"},
     {"energy: {activate: 1 W}", "energy.activate: '1 W' has the unknown unit 'W'"},
     {"energy: {read: 1 nJ}", "energy.read: unknown key"},
     {"energy: {read_burst: 2 nJ}",
-     "dram.rails: read_burst adds up to 1.591e-09 over the rails, but is 2e-09 in energy; change both, or "
+     "dram.rails: read_burst adds up to 1591 pJ over the rails, but is 2000 pJ in energy; change both, or "
      "use "
      "rails: none"},
     {"rails: {VDD2: none}",
-     "dram.rails: activate adds up to 1.446e-10 over the rails, but is 1.205e-09 in energy"},
+     "dram.rails: activate adds up to 144.6 pJ over the rails, but is 1205 pJ in energy"},
     {"rails: {VDD3: none}", "rails.VDD3: unknown key"},
 };
 
@@ -81,14 +86,23 @@ const BadDram kBadControllers[] = {
     {"postponed_refreshes: 9", "postponed_refreshes: '9' is out of range; allowed is 0 to 8"},
     {"temperature: 126 C", "temperature: '126 C' is out of range; allowed is -40 C to 125 C"},
     {"temperature: 96 C",
-     "temperature: at 96 C the DRAM is refreshed 4 times as often, and refreshes of 1.12 us in all do not "
-     "fit into "
-     "tREFI, 3904 ns, any more; use refresh: all_bank"},
+     "temperature: at 96 C the DRAM is refreshed every 976 ns (tREFI, 3904 ns, by 4), and refreshes of 1.12 "
+     "us in all do not fit into that; use refresh: all_bank"},
     {"page_policy: closing", "page_policy: 'closing' is not one of open, closed, adaptive"},
     {"page_policy: adaptive", "page_timeout: is 0, but the adaptive policy closes rows after it"},
     {"queue: pool", "queue: 'pool' is not one of shared, bank"},
     {"power_down: 2 s", "power_down: '2 s' is out of range"},
-    {"power_down: 1 us, self_refresh: 1 us", "self_refresh: '1 us' is not above power_down, 1 us"},
+    {"power_down: 1 us, self_refresh: 1 us", "self_refresh: '1 us' is not above the 1 us after which a rank powers down; it would never power down"},
+    {"refresh: none, self_refresh: 1 us",
+     "self_refresh: a rank that is not refreshed (refresh is none) does not refresh itself either"},
+    {"mapping: {hash: true}", "controller.mapping.hash: is of a named order, and this map has masks"},
+    {"mapping: {channel_granule: 1 KiB}", "controller.mapping.channel_granule: is of a named order"},
+    {"mapping: {order: row-bank-column, channel_granule: 256}",
+     "channel_granule: '256' has no unit; write it as 256 B, 256 MiB, ..."},
+    {"mapping: {order: row-bank-column-xor}",
+     "did you mean 'row-bank-column'? A hash is asked for with hash: true beside it"},
+    // One mistake in all rows is told once.
+    {"mapping: {row: [15, 16-21, 23-31]}", "row: bit 0"},
     {"ranks: 9", "ranks: '9' is out of range"},
     {"mapping: {bank: [13^11, 14^12, 13^11]}", "bank bit 0 (13^11) and bank bit 2 (13^11) repeat each other"},
 };
@@ -172,6 +186,9 @@ TEST_F(BadDramTest, AShortFawIsNotedAndTaken) {
       part_notes(run.device.dram),
       testing::ElementsAre("lpddr4x_4224_8gb (changed): tFAW, 39 ns, is less than 4 tRRD, 10 ns min 4 tCK "
                            "each, and never binds"));
+  const RunSpec rails = load("device: {extends: rk3588, dram: {energy: none}}\nmodel: tinyllama_1_1b\n");
+  EXPECT_THAT(part_notes(rails.device.dram),
+              testing::ElementsAre(HasSubstr("has rails but no energy")));
   for (const std::string& id : catalogue_ids("dram")) {
     EXPECT_THAT(part_notes(load_dram_part(id)), testing::IsEmpty());
   }

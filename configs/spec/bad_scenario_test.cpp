@@ -124,7 +124,7 @@ TEST_F(ScenarioTest, TellsAllMistakesOfAFileAtOnce) {
       "engine: {ubach: 512, weights: Q5}\n"
       "workload: {prompt: 0, prompt: 1}\n");
   for (const char* place :
-       {"main.yaml:1:39: device.llc.size: '3' has no unit; write it as 3 MiB, 3 MB, ... (a size in "
+       {"main.yaml:1:39: device.llc.size: '3' has no unit; write it as 3 B, 3 MiB, ... (a size in "
         "bytes)",
         "main.yaml:2:8: model: unknown model", "main.yaml:3:10: engine.ubach: unknown key",
         "main.yaml:3:31: engine.weights: unknown weight format 'Q5'",
@@ -184,7 +184,7 @@ TEST_F(ScenarioTest, MistakesInOtherFilesAreToldThere) {
   write("board.yaml", "extends: rk3588\nos:\n  page: 4\n  pages: 5\n");
   EXPECT_EQ(
       error_of("device: board.yaml\nmodel: llama3_8b\n"),
-      "board.yaml:3:9: device.os.page: '4' has no unit; write it as 4 MiB, 4 MB, ... (a size in bytes)\n"
+      "board.yaml:3:9: device.os.page: '4' has no unit; write it as 4 B, 4 MiB, ... (a size in bytes)\n"
       "board.yaml:4:3: device.os.pages: unknown key, did you mean 'page'?; known here: firmware, reserve, "
       "page");
   write("list.yaml", "[1, 2]\n");

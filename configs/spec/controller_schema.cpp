@@ -2,6 +2,7 @@
 // Tables of the memory controller and its address map, and what must hold between their values.
 #include <fmt/format.h>
 
+#include "configs/spec/dram_refresh.h"
 #include "configs/spec/schemas.h"
 
 namespace kvsim::config {
@@ -26,11 +27,8 @@ void check_controller(const MemoryControllerSpec& controller, const Place& place
     place.error("page_timeout",
                 "is 0, but the adaptive policy closes rows after it; give a time, such as 200 ns");
   }
-  if (controller.power_down && controller.self_refresh &&
-      *controller.self_refresh <= *controller.power_down) {
-    place.error("self_refresh",
-                fmt::format("'{}' is not above power_down, {}; a rank would never power down",
-                            to_text(*controller.self_refresh), to_text(*controller.power_down)));
+  if (const auto problem = idle_problem(controller)) {
+    place.error(problem->key, problem->what);
   }
 }
 

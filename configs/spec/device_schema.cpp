@@ -44,6 +44,10 @@ void check_memory(const DeviceSpec& device, const Place& place) {
 void complete_device(DeviceSpec& device, const Place& place) {
   AddressMapSpec& map = device.controller.mapping;
   if (map.order == MapOrder::masks) {
+    for (const std::string& key : unused_of_masks(map)) {
+      place.error(join_path("controller.mapping", key),
+                  "is of a named order, and this map has masks; name an order or leave it out");
+    }
     return;
   }
   const Bytes least = least_granule(map.order, device.dram, device.llc.line);

@@ -60,6 +60,11 @@ std::vector<std::string> part_notes(const DramPartSpec& part) {
     notes.push_back(fmt::format("{}: tFAW, {}, is less than 4 tRRD, {} each, and never binds", part.name,
                                 to_text(timing.tFAW), to_text(timing.tRRD)));
   }
+  if (part.rails && !part.energy) {
+    notes.push_back(fmt::format("{}: has rails but no energy, which they are shares of; nothing is told of "
+                                "either",
+                                part.name));
+  }
   return notes;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "configs/spec/dram_refresh.h"
 
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "configs/spec/dram_temperature.h"
@@ -29,14 +31,34 @@ std::optional<RefreshProblem> refresh_problem(const DramPartSpec& part,
   const Picoseconds busy = per_bank ? duration(part.timing.tpbR2pbR, clock) * bank_refreshes(part)
                                     : duration(part.timing.tRFCab, clock);
   const double rate = refresh_rate(part, controller.temperature);
-  if (busy.as_double() * rate < duration(part.timing.tREFI, clock).as_double()) {
+  const Picoseconds interval(std::llround(duration(part.timing.tREFI, clock).as_double() / rate));
+  if (busy < interval) {
     return std::nullopt;
   }
+  const std::string divided =
+      rate == 1 ? "" : fmt::format(" (tREFI, {}, by {})", to_text(part.timing.tREFI), rate);
   return RefreshProblem{
-      "temperature", fmt::format("at {} the DRAM is refreshed {} times as often, and refreshes of {} in all "
-                                 "do not fit into tREFI, {}, any more{}",
-                                 to_text(controller.temperature), rate, to_text(busy),
-                                 to_text(part.timing.tREFI), per_bank ? "; use refresh: all_bank" : "")};
+      rate == 1 ? "refresh" : "temperature",
+      fmt::format("at {} the DRAM is refreshed every {}{}, and refreshes of {} in all do not fit into that{}",
+                  to_text(controller.temperature), to_text(interval), divided, to_text(busy),
+                  per_bank ? "; use refresh: all_bank" : "")};
+}
+
+std::optional<RefreshProblem> idle_problem(const MemoryControllerSpec& controller) {
+  if (!controller.self_refresh) {
+    return std::nullopt;
+  }
+  if (controller.refresh == RefreshMode::none) {
+    return RefreshProblem{"self_refresh",
+                          "a rank that is not refreshed (refresh is none) does not refresh itself either"};
+  }
+  if (controller.power_down && *controller.self_refresh <= *controller.power_down) {
+    return RefreshProblem{"self_refresh",
+                          fmt::format("'{}' is not above the {} after which a rank powers down; it would "
+                                      "never power down",
+                                      to_text(*controller.self_refresh), to_text(*controller.power_down))};
+  }
+  return std::nullopt;
 }
 
 }  // namespace kvsim::config

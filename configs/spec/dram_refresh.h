@@ -19,4 +19,8 @@ struct RefreshProblem {
 [[nodiscard]] std::optional<RefreshProblem> refresh_problem(const DramPartSpec& part,
                                                             const MemoryControllerSpec& controller);
 
+/// What keeps ranks that nothing is asked of from going to sleep as the controller is told. None: nothing
+/// does.
+[[nodiscard]] std::optional<RefreshProblem> idle_problem(const MemoryControllerSpec& controller);
+
 }  // namespace kvsim::config

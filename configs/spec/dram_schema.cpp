@@ -204,18 +204,23 @@ void check_psram(const DramPartSpec& part, const Place& place) {
 struct Figure {
   std::string_view key;
   double (*of)(const DramEnergy&);
+  std::string_view unit;
+
+  [[nodiscard]] std::string text(double value) const {
+    return fmt::format("{:.4g} {}", value * (unit == "pJ" ? 1e12 : 1e3), unit);
+  }
 };
 constexpr std::array kFigures{
-    Figure{"activate", [](const DramEnergy& e) { return e.activate.count(); }},
-    Figure{"read_burst", [](const DramEnergy& e) { return e.read_burst.count(); }},
-    Figure{"write_burst", [](const DramEnergy& e) { return e.write_burst.count(); }},
-    Figure{"refresh_all", [](const DramEnergy& e) { return e.refresh_all.count(); }},
-    Figure{"refresh_bank", [](const DramEnergy& e) { return e.refresh_bank.count(); }},
-    Figure{"active_standby", [](const DramEnergy& e) { return e.active_standby.count(); }},
-    Figure{"precharge_standby", [](const DramEnergy& e) { return e.precharge_standby.count(); }},
-    Figure{"active_power_down", [](const DramEnergy& e) { return e.active_power_down.count(); }},
-    Figure{"precharge_power_down", [](const DramEnergy& e) { return e.precharge_power_down.count(); }},
-    Figure{"self_refresh", [](const DramEnergy& e) { return e.self_refresh.count(); }},
+    Figure{"activate", [](const DramEnergy& e) { return e.activate.count(); }, "pJ"},
+    Figure{"read_burst", [](const DramEnergy& e) { return e.read_burst.count(); }, "pJ"},
+    Figure{"write_burst", [](const DramEnergy& e) { return e.write_burst.count(); }, "pJ"},
+    Figure{"refresh_all", [](const DramEnergy& e) { return e.refresh_all.count(); }, "pJ"},
+    Figure{"refresh_bank", [](const DramEnergy& e) { return e.refresh_bank.count(); }, "pJ"},
+    Figure{"active_standby", [](const DramEnergy& e) { return e.active_standby.count(); }, "mW"},
+    Figure{"precharge_standby", [](const DramEnergy& e) { return e.precharge_standby.count(); }, "mW"},
+    Figure{"active_power_down", [](const DramEnergy& e) { return e.active_power_down.count(); }, "mW"},
+    Figure{"precharge_power_down", [](const DramEnergy& e) { return e.precharge_power_down.count(); }, "mW"},
+    Figure{"self_refresh", [](const DramEnergy& e) { return e.self_refresh.count(); }, "mW"},
 };
 
 /// The rails' figures add up to the part's, but for the rounding of tables.
@@ -231,9 +236,9 @@ void check_rails(const DramPartSpec& part, const Place& place) {
     const double whole = figure.of(*part.energy);
     if (std::abs(sum - whole) > 0.005 * whole) {
       return place.error("rails",
-                         fmt::format("{} adds up to {:.4g} over the rails, but is {:.4g} in energy; change "
+                         fmt::format("{} adds up to {} over the rails, but is {} in energy; change "
                                      "both, or use rails: none",
-                                     figure.key, sum, whole));
+                                     figure.key, figure.text(sum), figure.text(whole)));
     }
   }
 }

@@ -99,11 +99,17 @@ struct PsramTiming {
   bool operator==(const PsramTiming&) const = default;
 };
 
+/// Transfers per second. Users write it in MT/s and never in Hz: of a clock it is a multiple.
+struct DataRate : Hertz {
+  constexpr DataRate() = default;
+  constexpr DataRate(Hertz rate) : Hertz(rate) {}  // NOLINT(google-explicit-constructor): it is one
+};
+
 struct DramPartSpec {
   std::string name;
   std::string description;
   DramStandard standard = DramStandard::lpddr4x;
-  Hertz data_rate;  ///< transfers per second on each data line
+  DataRate data_rate;  ///< transfers per second on each data line
   std::int64_t transfers_per_clock =
       2;                           ///< data beats per CK cycle: 2 in LPDDR4, 8 in LPDDR5 with WCK:CK 4:1
   std::int64_t burst_length = 16;  ///< beats

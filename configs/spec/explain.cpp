@@ -15,6 +15,8 @@
 namespace kvsim::config {
 namespace {
 
+constexpr std::string_view kFirst = "0";
+
 struct Row {
   std::string path;
   const FieldInfo* info;
@@ -25,14 +27,14 @@ enum class Depth {
   up_to_entries,  ///< the keys of catalogue entries are left out
 };
 
-/// The keys below a table, depth first. Elements of lists stand under their list's key.
+/// The keys below a table, depth first. A list has the keys of its first element, as `--set` names them.
 void add_rows(const SchemaInfo& schema, const std::string& path, Depth depth, std::vector<Row>& rows) {
   for (const FieldInfo& info : schema.fields) {
     const std::string key = join_path(path, info.key);
     rows.push_back({key, &info});
     const bool open = depth == Depth::all || info.catalogue.empty();
     if (info.nested != nullptr && open) {
-      add_rows(*info.nested, key, depth, rows);
+      add_rows(*info.nested, info.is_list ? join_path(key, kFirst) : key, depth, rows);
     }
   }
 }
@@ -73,12 +75,25 @@ std::string key_text(const std::string& path, const FieldInfo& info) {
     return text;
   }
   std::vector<Row> rows;
-  add_rows(*info.nested, path, Depth::up_to_entries, rows);
+  add_rows(*info.nested, info.is_list ? join_path(path, kFirst) : path, Depth::up_to_entries, rows);
   return text + fmt::format("  keys     {}\n", info.nested->doc) + table_text(rows);
 }
 
 bool is_index(std::string_view step) {
   return !step.empty() && std::ranges::all_of(step, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// "device.clusters.count" for "device.clusters.0.count".
+std::string without_indices(std::string_view path) {
+  std::string plain;
+  for (std::string_view rest = path; !rest.empty();) {
+    const std::size_t dot = rest.find('.');
+    if (!is_index(rest.substr(0, dot))) {
+      plain = join_path(plain, rest.substr(0, dot));
+    }
+    rest.remove_prefix(dot == std::string_view::npos ? rest.size() : dot + 1);
+  }
+  return plain;
 }
 
 constexpr std::string_view kExtendsText =
@@ -94,7 +109,7 @@ constexpr std::string_view kExtendsText =
 /// `extends` stands in no table: every scenario and every catalogue entry may begin with it.
 bool is_extends(std::string_view path, const std::vector<Row>& rows) {
   return path == kExtends || std::ranges::any_of(rows, [path](const Row& row) {
-           return !row.info->catalogue.empty() && path == join_path(row.path, kExtends);
+           return !row.info->catalogue.empty() && path == join_path(without_indices(row.path), kExtends);
          });
 }
 
@@ -131,19 +146,12 @@ std::string explain_key(std::string_view path) {
   if (path.empty()) {
     return fmt::format("Keys of a scenario:\n{}", table_text(rows));
   }
-  // "device.clusters.0.count" asks for "device.clusters.count".
-  std::string wanted;
-  for (std::string_view rest = path; !rest.empty();) {
-    const std::size_t dot = rest.find('.');
-    if (!is_index(rest.substr(0, dot))) {
-      wanted = join_path(wanted, rest.substr(0, dot));
-    }
-    rest.remove_prefix(dot == std::string_view::npos ? rest.size() : dot + 1);
-  }
+  const std::string wanted = without_indices(path);
   if (is_extends(wanted, rows)) {
     return fmt::format("{}{}", path, kExtendsText);
   }
-  const auto found = std::ranges::find(rows, wanted, &Row::path);
+  const auto found = std::ranges::find_if(
+      rows, [&wanted](const Row& row) { return without_indices(row.path) == wanted; });
   if (found == rows.end()) {
     fail_unknown_key(path, rows);
   }

@@ -48,8 +48,8 @@ TEST(Explain, AGroupListsItsKeysUpToCatalogueEntries) {
 TEST(Explain, EverythingNamesEveryKeyOfEveryTable) {
   const std::string text = explain();
   for (const char* key :
-       {"device.clusters.core.demand_misses", "device.controller.mapping.bank", "model.kv_heads",
-        "engine.weights.types.fallback", "workload.threads", "memory.weights", "run.seed"}) {
+       {"device.clusters.0.core.demand_misses", "device.controller.mapping.bank", "model.kv_heads",
+        "engine.weights.types.0.fallback", "workload.threads", "memory.weights", "run.seed"}) {
     EXPECT_THAT(text, HasSubstr(std::string("  ") + key + " "));
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "configs/spec/grammar.h"
 
+#include <array>
 #include <bit>
 #include <charconv>
 #include <optional>
@@ -15,6 +16,9 @@ constexpr std::string_view kLarger = " min ";
 // Far beyond any timing; they keep sums and products with a clock period in 64 bits.
 constexpr std::int64_t kMaxClocks = 1'000'000;
 constexpr Picoseconds kMaxTime{1'000'000'000};
+
+constexpr std::array kTransferRates{Unit{"T/s", {}}, Unit{"MT/s", {1, 6}}, Unit{"GT/s", {1, 9}, false}};
+constexpr UnitFamily kDataRates{"a data rate", kTransferRates, "MT/s", "GT/s", Rounding::nearest};
 
 Parsed<std::int64_t> parse_clocks(std::string_view text) {
   const Parsed<NumberAndRest> split = split_number(text);
@@ -71,6 +75,32 @@ std::string Grammar<config::ClockedTime>::to_text(const config::ClockedTime& val
   }
   const std::string time = kvsim::to_text(value.time);
   return value.clocks == 0 ? time : fmt::format("{}{}{} {}", time, kLarger, value.clocks, kClock);
+}
+
+std::string_view EnumNames<config::MapOrder>::hint(std::string_view text) {
+  return text.ends_with("-xor") ? " A hash is asked for with hash: true beside it." : "";
+}
+
+std::string Grammar<config::DataRate>::kind() {
+  return std::string(kDataRates.kind);
+}
+std::string Grammar<config::DataRate>::pattern() {
+  return quantity_pattern(kDataRates);
+}
+
+Parsed<config::DataRate> Grammar<config::DataRate>::parse(std::string_view text) {
+  if (text.ends_with("Hz")) {
+    return refused<config::DataRate>(
+        "is a frequency; a data rate is in MT/s, transfers per second: of a clock CK of 1600 MHz 3200 MT/s "
+        "where two transfers are made per clock");
+  }
+  const Parsed<std::int64_t> rate = parse_integer_quantity(text, kDataRates);
+  return rate.value ? accepted(config::DataRate(Hertz(*rate.value)))
+                    : refused<config::DataRate>(rate.reason);
+}
+
+std::string Grammar<config::DataRate>::to_text(const config::DataRate& value) {
+  return integer_quantity_text(value.count(), kDataRates);
 }
 
 }  // namespace kvsim

@@ -24,6 +24,15 @@ struct Grammar<config::ClockedTime> {
   static std::string to_text(const config::ClockedTime& value);
 };
 
+/// "4266 MT/s".
+template <>
+struct Grammar<config::DataRate> {
+  static std::string kind();
+  static std::string pattern();
+  static Parsed<config::DataRate> parse(std::string_view text);
+  static std::string to_text(const config::DataRate& value);
+};
+
 template <>
 struct EnumNames<config::DramStandard> {
   static constexpr std::array kAll{
@@ -54,6 +63,7 @@ struct EnumNames<config::MapOrder> {
       EnumName{config::MapOrder::row_bank_column, "row-bank-column"},
       EnumName{config::MapOrder::bank_row_column, "bank-row-column"},
       EnumName{config::MapOrder::row_bank_column_group, "row-bank-column-group"}};
+  static std::string_view hint(std::string_view text);
 };
 
 template <>

@@ -50,6 +50,17 @@ int partial_bits(std::int64_t values) {
   return std::has_single_bit(v) ? 0 : std::bit_width(v) - std::countr_zero(v);
 }
 
+std::vector<std::string> unused_of_masks(const AddressMapSpec& map) {
+  std::vector<std::string> keys;
+  if (map.hash) {
+    keys.emplace_back("hash");
+  }
+  if (map.channel_granule != AddressMapSpec{}.channel_granule) {
+    keys.emplace_back("channel_granule");
+  }
+  return keys;
+}
+
 Bytes least_granule(MapOrder order, const DramPartSpec& part, Bytes line) {
   const std::int64_t turns = order == MapOrder::row_bank_column_group ? part.bank_groups : 1;
   return std::max(line, burst_bytes(part)) * turns;

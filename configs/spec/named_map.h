@@ -27,6 +27,9 @@ void name_masks(AddressMapSpec& map, const DramPartSpec& part, const MapGeometry
 [[nodiscard]] Bytes least_granule(MapOrder order, const DramPartSpec& part, Bytes line);
 [[nodiscard]] Bytes largest_granule(const DramPartSpec& part);
 
+/// Keys of a map of masks that are set and mean something in named maps only.
+[[nodiscard]] std::vector<std::string> unused_of_masks(const AddressMapSpec& map);
+
 /// The bits that a coordinate with this many values has.
 [[nodiscard]] int coordinate_bits(std::int64_t values);
 /// Those of them, the upper ones, whose values do not all exist; 0 for a power of two.

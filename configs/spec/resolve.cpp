@@ -55,7 +55,7 @@ Scenario load(const SourceText& source, const Overrides& overrides) {
 }
 
 template <class T>
-T load_entry(std::string_view folder, std::string_view id_or_path) {
+T load_entry(std::string_view folder, std::string_view id_or_path, std::vector<InputFile>* inputs = nullptr) {
   Diagnostics errors;
   Expander expander(errors);
   const CatalogueKind& kind = *find_kind(folder);
@@ -66,6 +66,9 @@ T load_entry(std::string_view folder, std::string_view id_or_path) {
     result = schema<T>().read({value, "", errors});
   }
   errors.throw_if_any();
+  if (inputs != nullptr) {
+    *inputs = expander.inputs();
+  }
   return result;
 }
 
@@ -90,8 +93,8 @@ RunSpec resolve(Value root) {
 DeviceSpec load_device(std::string_view id_or_path) {
   return load_entry<DeviceSpec>("devices", id_or_path);
 }
-DramPartSpec load_dram_part(std::string_view id_or_path) {
-  return load_entry<DramPartSpec>("dram", id_or_path);
+DramPartSpec load_dram_part(std::string_view id_or_path, std::vector<InputFile>* inputs) {
+  return load_entry<DramPartSpec>("dram", id_or_path, inputs);
 }
 CoreSpec load_core(std::string_view id_or_path) {
   return load_entry<CoreSpec>("cores", id_or_path);

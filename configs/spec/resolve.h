@@ -36,7 +36,9 @@ struct Scenario {
 
 /// One entry of the catalogue, or of a file.
 [[nodiscard]] DeviceSpec load_device(std::string_view id_or_path);
-[[nodiscard]] DramPartSpec load_dram_part(std::string_view id_or_path);
+/// `inputs` gets every file that was read.
+[[nodiscard]] DramPartSpec load_dram_part(std::string_view id_or_path,
+                                          std::vector<InputFile>* inputs = nullptr);
 [[nodiscard]] CoreSpec load_core(std::string_view id_or_path);
 [[nodiscard]] LlmSpec load_llm(std::string_view id_or_path);
 [[nodiscard]] WeightFormat load_weight_format(std::string_view id_or_path);

@@ -252,7 +252,7 @@ TEST(Json, IsCompleteAndOrdered) {
   }
   EXPECT_THAT(keys, testing::ElementsAre("name", "description", "device", "model", "engine", "workload",
                                          "memory", "run"));
-  EXPECT_EQ(json["device"]["dram"]["data_rate"], "4224 MHz");
+  EXPECT_EQ(json["device"]["dram"]["data_rate"], "4224 MT/s");
   EXPECT_EQ(json["device"]["controller"]["mapping"]["bank"].dump(), R"(["13^11","14^12","15^13"])");
   EXPECT_EQ(json["workload"]["prompt"], 512);
 }

@@ -30,9 +30,8 @@ constexpr std::array kBytes{Unit{"B", {}},        Unit{"KB", ten(3)},   Unit{"Ki
 constexpr std::array kTimes{Unit{"ps", {}},       Unit{"ns", ten(3)}, Unit{"us", ten(6)},
                             Unit{"ms", ten(9)},   Unit{"s", ten(12)}, Unit{"min", {60, 12}},
                             Unit{"h", {3600, 12}}};
-constexpr std::array kFrequencies{
-    Unit{"Hz", {}},       Unit{"kHz", ten(3)},         Unit{"MHz", ten(6)},        Unit{"GHz", ten(9)},
-    Unit{"THz", ten(12)}, Unit{"MT/s", ten(6), false}, Unit{"GT/s", ten(9), false}};
+constexpr std::array kFrequencies{Unit{"Hz", {}}, Unit{"kHz", ten(3)}, Unit{"MHz", ten(6)},
+                                  Unit{"GHz", ten(9)}, Unit{"THz", ten(12)}};
 constexpr std::array kRates{Unit{"B/s", {}},        Unit{"KB/s", ten(3)},   Unit{"KiB/s", two(10)},
                             Unit{"MB/s", ten(6)},   Unit{"MiB/s", two(20)}, Unit{"GB/s", ten(9)},
                             Unit{"GiB/s", two(30)}, Unit{"TB/s", ten(12)},  Unit{"TiB/s", two(40)}};
@@ -66,8 +65,11 @@ Parsed<NumberInUnit> parse_number_in_unit(std::string_view text, const UnitFamil
   }
   const auto& [number, digits, rest] = *split.value;
   if (rest.empty()) {
-    return refused<NumberInUnit>(fmt::format("has no unit; write it as {0} {1}, {0} {2}, ... ({3})", digits,
-                                             family.example, family.example2, family.kind));
+    const bool has_several = family.units.size() > 1;
+    return refused<NumberInUnit>(fmt::format("has no unit; write it as {} {}{} ({})", digits, family.example,
+                                             has_several ? fmt::format(", {} {}, ...", digits, family.example2)
+                                                         : "",
+                                             family.kind));
   }
   if (number.negative && !family.is_signed) {
     return refused<NumberInUnit>(fmt::format("is negative, which {} cannot be", family.kind));
@@ -103,7 +105,7 @@ void keep_better(std::string& best, std::string candidate) {
 
 template <>
 const UnitFamily& unit_family<BytesUnit>() {
-  static constexpr UnitFamily kFamily{"a size in bytes", kBytes, "MiB", "MB"};
+  static constexpr UnitFamily kFamily{"a size in bytes", kBytes, "B", "MiB"};
   return kFamily;
 }
 template <>
@@ -113,7 +115,7 @@ const UnitFamily& unit_family<PicosecondsUnit>() {
 }
 template <>
 const UnitFamily& unit_family<HertzUnit>() {
-  static constexpr UnitFamily kFamily{"a frequency", kFrequencies, "MHz", "MT/s", Rounding::nearest};
+  static constexpr UnitFamily kFamily{"a frequency", kFrequencies, "MHz", "GHz", Rounding::nearest};
   return kFamily;
 }
 template <>

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "configs/units/decimal.h"
 #include "configs/units/parsed.h"
@@ -141,7 +142,8 @@ struct Grammar<std::string> {
 };
 
 /// Specialised for each enumeration that users write: `static constexpr std::array kAll{EnumName{E::a, "a"},
-/// ...}`.
+/// ...}`. It may have `static std::string_view hint(std::string_view)`: what to add about a text that is no
+/// name.
 template <class E>
 struct EnumNames;
 
@@ -178,7 +180,11 @@ struct Grammar<E> {
         return accepted(value);
       }
     }
-    return refused<E>(unknown_choice(text, names()));
+    std::string reason = unknown_choice(text, names());
+    if constexpr (requires { EnumNames<E>::hint(text); }) {
+      reason += EnumNames<E>::hint(text);
+    }
+    return refused<E>(std::move(reason));
   }
 
   static std::string to_text(const E& value) {

@@ -14,6 +14,7 @@
 
 #include "configs/error/diagnostics.h"
 #include "configs/error/error.h"
+#include "configs/error/input_path.h"
 
 namespace kvsim::model {
 
@@ -88,7 +89,9 @@ void CommandCsvWriter::finish() {
 }
 
 CommandCsvReader::CommandCsvReader(const std::filesystem::path& path)
-    : path_(path.string()), file_(std::fopen(path_.c_str(), "rb")), buffer_(kBufferBytes) {
+    : path_(path.string()), buffer_(kBufferBytes) {
+  refuse_named_pipe(path);
+  file_.reset(std::fopen(path_.c_str(), "rb"));
   if (file_ == nullptr) {
     throw UserError(fmt::format("cannot read {}: {}", path_, std::generic_category().message(errno)));
   }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/dram/request_source.h"
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <fcntl.h>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -15,14 +17,18 @@
 
 #include <fmt/format.h>
 
+#include "configs/error/diagnostics.h"
 #include "configs/error/error.h"
+#include "configs/error/input_path.h"
 
 namespace kvsim::model {
 
 namespace {
 
 constexpr std::size_t kBlock = std::size_t{256} << 10;
-constexpr std::size_t kLongestLine = 64;
+constexpr std::size_t kLongestLine = 4096;  // with its comment
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+constexpr std::string_view kBlanks = " \t";
 static_assert(std::endian::native == std::endian::little, "the binary format is read as it lies in memory");
 
 [[noreturn]] void fail(const std::string& path, int error) {
@@ -31,8 +37,9 @@ static_assert(std::endian::native == std::endian::little, "the binary format is 
 
 class InputFile {
  public:
-  explicit InputFile(const std::filesystem::path& path)
-      : path_(path.string()), descriptor_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {
+  explicit InputFile(const std::filesystem::path& path) : path_(path.string()) {
+    refuse_named_pipe(path);
+    descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
     if (descriptor_ < 0) {
       fail(path_, errno);
     }
@@ -60,8 +67,12 @@ class InputFile {
 
  private:
   std::string path_;
-  int descriptor_;
+  int descriptor_ = -1;
 };
+
+int line_number(std::uint64_t line) {
+  return static_cast<int>(std::min<std::uint64_t>(line, std::numeric_limits<int>::max()));
+}
 
 /// What a reader got of its file to tell the format by.
 struct Start {
@@ -134,32 +145,55 @@ class TextRequests : public RequestSource {
 
   void check_length(std::size_t length) const {
     if (length > kLongestLine) {
-      throw UserError(
-          fmt::format("{}:{}: longer than any request 'R|W 0xADDRESS'", file_->path(), line_ + 1));
+      fail_at({file_->path(), line_number(line_ + 1), 1},
+              fmt::format("a line of more than {} characters, and no request", kLongestLine));
     }
   }
 
+  /// Blank lines and what follows a # say nothing.
   void parse_line(std::string_view line) {
     check_length(line.size());
     ++line_;
-    if (line.ends_with('\r')) {
-      line.remove_suffix(1);
-    }
+    const char* const begin = line.data();
+    line = line.substr(0, line.find('#'));
+    line = line.substr(0, line.find_last_not_of(" \t\r") + 1);
+    line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
     if (line.empty()) {
       return;
     }
+    const char kind = line[0];
+    const bool write = kind == 'W' || kind == 'w';
+    if (!write && kind != 'R' && kind != 'r') {
+      fail(line.data() - begin, line);
+    }
+    const std::size_t blanks = std::min(line.find_first_not_of(kBlanks, 1), line.size());
+    std::string_view digits = line.substr(blanks);
+    if (blanks == 1 || !(digits.starts_with("0x") || digits.starts_with("0X"))) {
+      fail(digits.data() - begin, line);
+    }
+    digits.remove_prefix(2);
     std::uint64_t address = 0;
-    const bool starts = (line[0] == 'R' || line[0] == 'W') && line.substr(1).starts_with(" 0x");
-    const char* end = line.data() + line.size();
-    const auto parsed = std::from_chars(line.data() + (starts ? 4 : line.size()), end, address, 16);
-    if (!starts || parsed.ec == std::errc::invalid_argument || parsed.ptr != end) {
-      throw UserError(fmt::format("{}:{}: '{}' is no request; 'R 0xADDRESS' or 'W 0xADDRESS'", file_->path(),
-                                  line_, line));
+    const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), address, 16);
+    if (parsed.ec == std::errc::invalid_argument || parsed.ptr != digits.data() + digits.size()) {
+      fail(parsed.ptr - begin, line);
     }
     if (parsed.ec != std::errc() || address >> 63 != 0) {
-      throw UserError(fmt::format("{}:{}: address '{}' has more than 63 bits", file_->path(), line_, line));
+      fail_at(at(digits.data() - begin), fmt::format("the address of '{}' has more than 63 bits", line));
     }
-    requests_.push_back(pack(address, line[0] == 'W'));
+    requests_.push_back(pack(address, write));
+  }
+
+  [[nodiscard]] SourceLocation at(std::ptrdiff_t column) const {
+    return {file_->path(), line_number(line_), static_cast<int>(column) + 1};
+  }
+  [[noreturn]] void fail(std::ptrdiff_t column, std::string_view line) const {
+    constexpr std::size_t kShown = 40;
+    std::string shown(line.substr(0, kShown));
+    std::ranges::replace_if(
+        shown, [](char c) { return c < ' ' || c > '~'; }, '?');
+    fail_at(at(column), fmt::format("'{}{}' is no request; a text trace has lines 'R 0xADDRESS' and 'W "
+                                    "0xADDRESS', a binary one eight bytes a request",
+                                    shown, line.size() > kShown ? "..." : ""));
   }
 
   std::unique_ptr<InputFile> file_;
@@ -169,17 +203,25 @@ class TextRequests : public RequestSource {
   std::vector<PackedRequest> requests_;
 };
 
+/// The top byte of a binary request is 0: no memory has addresses of 2^55 and more. No text has a 0.
+bool is_text(std::span<const char> bytes) {
+  const auto first = bytes.first(std::min(bytes.size(), sizeof(PackedRequest)));
+  return first.size() < sizeof(PackedRequest) ? std::ranges::find(first, '\0') == first.end()
+                                              : first.back() != '\0';
+}
+
 }  // namespace
 
 std::unique_ptr<RequestSource> open_requests(const std::filesystem::path& path) {
   Start start{.file = std::make_unique<InputFile>(path), .bytes = std::vector<char>(kBlock)};
   start.bytes.resize(start.file->read(start.bytes));
-  const std::string_view text(start.bytes.data(), start.bytes.size());
-  // As a binary request these bytes would be an address of 2^60 and more, or a very odd one.
-  if (text.starts_with("R 0x") || text.starts_with("W 0x")) {
-    return std::make_unique<TextRequests>(std::move(start));
+  if (!is_text(start.bytes)) {
+    return std::make_unique<BinaryRequests>(std::move(start));
   }
-  return std::make_unique<BinaryRequests>(std::move(start));
+  if (std::string_view(start.bytes.data(), start.bytes.size()).starts_with(kByteOrderMark)) {
+    start.bytes.erase(start.bytes.begin(), start.bytes.begin() + kByteOrderMark.size());
+  }
+  return std::make_unique<TextRequests>(std::move(start));
 }
 
 }  // namespace kvsim::model

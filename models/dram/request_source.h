@@ -30,8 +30,9 @@ class RequestSource {
   [[nodiscard]] virtual std::span<const PackedRequest> next() = 0;
 };
 
-/// Opens a trace: lines `R 0xADDR` or `W 0xADDR`, or else eight bytes a request, PackedRequest in
-/// little-endian. Reads it piece by piece. Throws UserError for what it cannot read.
+/// Opens a trace: lines `R 0xADDR` or `W 0xADDR` (in either case, with blank lines and # comments), or else
+/// eight bytes a request, PackedRequest in little-endian. Reads it piece by piece. Throws UserError for what
+/// it cannot read.
 [[nodiscard]] std::unique_ptr<RequestSource> open_requests(const std::filesystem::path& path);
 
 }  // namespace kvsim::model

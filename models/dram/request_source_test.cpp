@@ -78,15 +78,43 @@ TEST_F(RequestSourceTest, NothingIsNothing) {
   EXPECT_THAT(read(""), IsEmpty());
 }
 
-TEST_F(RequestSourceTest, BrokenTextIsRefusedWithItsLine) {
-  EXPECT_THAT(refusal("R 0x0\nR 40\n"), HasSubstr(":2: 'R 40'"));
-  EXPECT_THAT(refusal("R 0x0\nX 0x40\n"), HasSubstr(":2:"));
-  EXPECT_THAT(refusal("R 0x0\nR 0x\n"), HasSubstr(":2:"));
-  EXPECT_THAT(refusal("R 0x0\nR 0x40 1\n"), HasSubstr(":2:"));
-  EXPECT_THAT(refusal("R 0x0\nR 0x-40\n"), HasSubstr(":2:"));
-  EXPECT_THAT(refusal("R 0x0\nR 0xffffffffffffffffff\n"), HasSubstr("63 bits"));
+TEST_F(RequestSourceTest, TextIsKnownWhateverItBeginsWith) {
+  for (const char* start : {"# addresses of a run\n", "#\n", "\n", "\r\n", "  \t\n", "\xEF\xBB\xBF", "\xEF\xBB\xBF# \xC3\xA9\n",
+                            "r 0x40\n", "R  0x40\n", "R\t0x40\n", " R 0x40\n", "R 0X40\n", "R 0x40 # the first\n"}) {
+    std::vector<PackedRequest> wanted = {pack(0x40, false), pack(0x80, true)};
+    if (std::string(start).find("40") == std::string::npos) {
+      wanted.erase(wanted.begin());
+    }
+    EXPECT_EQ(read(std::string(start) + "w 0x80 \n"), wanted) << start;
+  }
+  EXPECT_THAT(read("R 0x0"), ElementsAre(0));
+  EXPECT_THAT(read("# only this"), IsEmpty());
+}
+
+/// The largest memory that a part and a controller may describe has 2^53 bytes.
+TEST_F(RequestSourceTest, BinaryIsKnownWhateverItBeginsWith) {
+  for (const std::uint64_t address :
+       {std::uint64_t{0}, std::uint64_t{'R'}, std::uint64_t{0x2020202020 / 2}, (std::uint64_t{1} << 53) - 64}) {
+    EXPECT_EQ(read(binary({pack(address, false), pack(64, true)})),
+              (std::vector<PackedRequest>{pack(address, false), pack(64, true)}))
+        << address;
+  }
+}
+
+TEST_F(RequestSourceTest, BrokenTextIsRefusedWithItsPlace) {
+  EXPECT_THAT(refusal("R 0x0\nR 40\n"), HasSubstr(":2:3: 'R 40' is no request"));
+  EXPECT_THAT(refusal("R 0x0\nX 0x40\n"), HasSubstr(":2:1: 'X 0x40'"));
+  EXPECT_THAT(refusal("R 0x0\nR 0x\n"), HasSubstr(":2:5:"));
+  EXPECT_THAT(refusal("R 0x0\nR\n"), HasSubstr(":2:2:"));
+  EXPECT_THAT(refusal("R 0x0\nR0x40\n"), HasSubstr(":2:2:"));
+  EXPECT_THAT(refusal("R 0x0\n  R 0x40 1\n"), HasSubstr(":2:9:"));
+  EXPECT_THAT(refusal("R 0x0\nR 0x-40\n"), HasSubstr(":2:5:"));
+  EXPECT_THAT(refusal("R 0x0\nR 0xffffffffffffffffff\n"), HasSubstr(":2:5: the address of"));
   EXPECT_THAT(refusal("R 0x0\nR 0xffffffffffffffff\n"), HasSubstr("63 bits"));
-  EXPECT_THAT(refusal("R 0x0\n" + std::string(1000, '0')), HasSubstr(":2: longer"));
+  EXPECT_THAT(refusal("R 0x0\n" + std::string(5000, '0')), HasSubstr(":2:1: a line of more than 4096"));
+  EXPECT_THAT(refusal("0x40, R\n"), HasSubstr(":1:1: '0x40, R' is no request"));
+  EXPECT_THAT(refusal("read 0x40\n"), HasSubstr(":1:2:"));
+  EXPECT_THAT(refusal("# ok\n\n\x1f\x8b\x08\n"), HasSubstr(":3:1: '???' is no request"));
 }
 
 TEST_F(RequestSourceTest, CutBinaryIsRefused) {

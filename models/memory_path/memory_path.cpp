@@ -18,23 +18,28 @@ MemoryCounters operator-(const MemoryCounters& a, const MemoryCounters& b) {
           .refreshes = a.refreshes - b.refreshes};
 }
 
-namespace {
-
 /// Trains have open pages, refreshes in time and engines of one priority; what else a controller may do is
 /// decided burst by burst.
-bool trains_know(const config::DeviceSpec& device) {
+std::vector<std::string_view> unknown_to_trains(const config::DeviceSpec& device) {
   const config::MemoryControllerSpec& controller = device.controller;
-  const bool equals = std::all_of(device.clusters.begin(), device.clusters.end(), [&](const auto& cluster) {
-    return cluster.priority == device.clusters.front().priority;
-  });
-  return equals && controller.page_policy == config::PagePolicy::open &&
-         controller.postponed_refreshes == 0 && !controller.power_down && !controller.self_refresh;
+  std::vector<std::string_view> keys;
+  const auto add = [&keys](bool used, std::string_view key) {
+    if (used) {
+      keys.push_back(key);
+    }
+  };
+  add(!std::all_of(device.clusters.begin(), device.clusters.end(),
+                   [&](const auto& cluster) { return cluster.priority == device.clusters.front().priority; }),
+      "clusters.priority");
+  add(controller.page_policy != config::PagePolicy::open, "controller.page_policy");
+  add(controller.postponed_refreshes != 0, "controller.postponed_refreshes");
+  add(controller.power_down.has_value(), "controller.power_down");
+  add(controller.self_refresh.has_value(), "controller.self_refresh");
+  return keys;
 }
 
-}  // namespace
-
 std::unique_ptr<MemoryPath> make_memory_path(const config::DeviceSpec& device, Granularity granularity) {
-  if (granularity == Granularity::train && trains_know(device)) {
+  if (granularity == Granularity::train && unknown_to_trains(device).empty()) {
     return std::make_unique<TrainPath>(device);
   }
   return std::make_unique<BurstPath>(device);

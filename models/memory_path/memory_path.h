@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string_view>
+#include <vector>
 
 #include "configs/spec/device_spec.h"
 #include "models/dram/energy.h"
@@ -52,6 +54,8 @@ class MemoryPath {
   [[nodiscard]] virtual BusTime bus_time() = 0;
 };
 
+/// What of a device trains do not know, as keys of it: empty if they know all.
+[[nodiscard]] std::vector<std::string_view> unknown_to_trains(const config::DeviceSpec& device);
 /// Trains where they know all that the controller does, else bursts.
 [[nodiscard]] std::unique_ptr<MemoryPath> make_memory_path(const config::DeviceSpec& device,
                                                            Granularity granularity);

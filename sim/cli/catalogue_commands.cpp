@@ -76,7 +76,11 @@ int run_list(const Command& self, const std::vector<std::string>& arguments) {
   }
   const std::vector<std::string> kinds = options.list("kinds");
   if (kinds.size() != 1) {
-    throw UserError("give one of devices, llms, formats, dram; see --help");
+    std::string known;
+    for (const config::CatalogueKind& kind : config::catalogue_kinds()) {
+      known += fmt::format("{}{}", known.empty() ? "" : ", ", kind.folder);
+    }
+    throw UserError(fmt::format("give one of {}; see --help", known));
   }
   std::string text;
   for (const std::string& id : config::catalogue_ids(kinds[0])) {

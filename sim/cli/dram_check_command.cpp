@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `kvsim dram check`.
-#include <charconv>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -9,10 +8,12 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/error/error.h"
+#include "configs/spec/dram_temperature.h"
 #include "configs/spec/resolve.h"
 #include "models/dram/command_csv.h"
 #include "models/dram/legality/trace_check.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/dram_setup.h"
 #include "sim/cli/options.h"
 #include "sim/cli/output.h"
 
@@ -26,16 +27,6 @@ using model::legality::TraceFindings;
 
 constexpr std::size_t kTold = 20;
 constexpr std::int64_t kMostRanks = 8;  // as in a scenario
-
-std::int64_t ranks_of(const std::string& text) {
-  std::int64_t ranks = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, ranks);
-  if (error != std::errc{} || stop != end || ranks < 1 || ranks > kMostRanks) {
-    throw UserError(fmt::format("--ranks: '{}' is not a whole number from 1 to {}", text, kMostRanks));
-  }
-  return ranks;
-}
 
 config::RefreshMode refresh_of(const std::string& text) {
   if (text == "all_bank") {
@@ -88,6 +79,34 @@ std::string json_of(const TraceFindings& findings, const std::string& part) {
   return json.dump(2) + "\n";
 }
 
+/// What the channel is like; of refreshes, what the part has to be given at its temperature.
+model::legality::Conditions conditions_of(const Options& options, const config::DramPartSpec& part) {
+  model::legality::Conditions conditions{
+      .ranks = number_option(options, "ranks", 1, kMostRanks),
+      .refresh = refresh_of(options.text("refresh")),
+      .refresh_rate = config::refresh_rate(part, temperature_option(options))};
+  if (options.has("postponed-refreshes")) {
+    const std::int64_t most = model::legality::rule_table(part, conditions).postponed;
+    conditions.postponed = number_option(options, "postponed-refreshes", 1, most);
+  }
+  return conditions;
+}
+
+std::vector<std::string> notes_of(const TraceFindings& findings,
+                                  const model::legality::Conditions& conditions, const std::string& file) {
+  std::vector<std::string> notes;
+  if (findings.commands == 0) {
+    notes.push_back(fmt::format("{}: has no commands", file));
+  }
+  if (findings.highest_rank >= conditions.ranks) {
+    notes.push_back(fmt::format("commands name rank {}, but --ranks is {}; a channel with ranks 0 to {} needs "
+                                "--ranks {}",
+                                findings.highest_rank, conditions.ranks, findings.highest_rank,
+                                findings.highest_rank + 1));
+  }
+  return notes;
+}
+
 }  // namespace
 
 int dram_check(const Command& self, const std::vector<std::string>& arguments) {
@@ -97,7 +116,10 @@ int dram_check(const Command& self, const std::vector<std::string>& arguments) {
       "ranks", po::value<std::string>()->default_value("1"), "ranks of a channel")(
       "refresh", po::value<std::string>()->default_value("all_bank"),
       "all_bank or per_bank: every bank must be refreshed in time; none: refreshes may be missing")(
+      "postponed-refreshes", po::value<std::string>(),
+      "refreshes that a bank may be owed, 1 to what the standard allows, which is the default")(
       "format", po::value<std::string>()->default_value("text"), "text or json");
+  add_temperature_option(options);
   options.positional("files");
   if (!options.parse(arguments)) {
     return 0;
@@ -113,12 +135,16 @@ int dram_check(const Command& self, const std::vector<std::string>& arguments) {
   if (format != "text" && format != "json") {
     throw UserError(fmt::format("--format: '{}' is unknown; text or json", format));
   }
-  const model::legality::Conditions conditions{.ranks = ranks_of(options.text("ranks")),
-                                               .refresh = refresh_of(options.text("refresh"))};
-  const config::DramPartSpec part = config::load_dram_part(options.text("part"));
+  config::DramPartSpec part = config::load_dram_part(options.text("part"));
+  if (part.psram) {
+    throw UserError(fmt::format("--part: {} is a serial PSRAM, which has no DRAM commands", part.name));
+  }
   write_notes(part_notes(part));
+  const model::legality::Conditions conditions = conditions_of(options, part);
+  part.timing = config::timing_at(part, temperature_option(options));
   model::CommandCsvReader reader(files[0]);
   const TraceFindings findings = model::legality::check_trace(reader, part, conditions, kTold);
+  write_notes(notes_of(findings, conditions, files[0]));
   write_stdout(format == "json" ? json_of(findings, part.name) : text_of(findings, part.name));
   return findings.violations == 0 ? 0 : 1;
 }

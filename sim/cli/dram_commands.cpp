@@ -11,6 +11,7 @@
 
 #include "configs/error/diagnostics.h"
 #include "configs/error/error.h"
+#include "configs/units/text.h"
 #include "models/dram/command_csv.h"
 #include "models/dram/request_player.h"
 #include "models/psram/psram_player.h"
@@ -18,7 +19,9 @@
 #include "sim/cli/dram_power.h"
 #include "sim/cli/dram_setup.h"
 #include "sim/cli/output.h"
+#include "sim/cli/output_paths.h"
 #include "sim/metrics/dram_energy.h"
+#include "sim/metrics/human.h"
 #include "sim/report/energy_json.h"
 #include "sim/run/runner.h"
 
@@ -32,7 +35,7 @@ namespace {
 constexpr std::array kDramCommands = {
     Command{"dram run", "--part PART --trace FILE [options]",
             "Serves a raw request stream as fast as the queues take it. A trace has lines 'R 0xADDRESS' and "
-            "'W 0xADDRESS', or eight bytes a request (little-endian, address << 1 | is_write), 64 B each.",
+            "'W 0xADDRESS' (# begins a comment), or eight bytes a request (little-endian, address << 1 | is_write), 64 B each.",
             "  kvsim dram run --part lpddr4-3200 --trace requests.bin\n"
             "  kvsim dram run --part lpddr4-3200 --trace requests.txt --queue bank:8 --commands commands.csv",
             dram_run},
@@ -42,7 +45,8 @@ constexpr std::array kDramCommands = {
             "  kvsim dram bench --part lpddr4-3200 --pattern mix --read-share 0.7 --streams 4",
             dram_bench},
     Command{"dram check", "COMMANDS.csv --part PART [options]",
-            "Checks a command trace against the part's timings, independently of the controller.",
+            "Checks a command trace against the part's timings, independently of the controller. Exit code 0: "
+            "it keeps all rules, 1: it breaks some, 2: it is no trace, or another mistake of input.",
             "  kvsim dram check commands.csv --part lpddr4-3200", dram_check},
 };
 
@@ -188,18 +192,18 @@ std::string energy_text(const ordered_json& energy) {
   return text;
 }
 
-std::string to_text(const DramSetup& setup, const ordered_json& json) {
+std::string to_text(const DramSetup& setup, Picoseconds simulated, const ordered_json& json) {
   const auto value = [&](const char* key) { return json[key].get<double>(); };
   std::string text = fmt::format(
       "{} ({}, queue {}, mapping {})\n"
       "requests        {} ({} reads, {} writes)\n"
-      "simulated       {:.6f} s\n"
+      "simulated       {}\n"
       "bandwidth       {:.3f} GB/s\n"
       "read latency    {:.1f} ns mean\n"
       "rows            {:.2f} % hit, {:.2f} % miss, {:.2f} % conflict; {} activates, {} refreshes\n",
       setup.part_id, json["fidelity"].get<std::string>(), setup.queue, setup.mapping,
       json["requests"].get<std::int64_t>(), json["reads"].get<std::int64_t>(),
-      json["writes"].get<std::int64_t>(), value("seconds_simulated"), value("bandwidth_gbs"),
+      json["writes"].get<std::int64_t>(), human(simulated), value("bandwidth_gbs"),
       value("mean_read_latency_ns"), 100 * value("row_hit"), 100 * value("row_miss"),
       100 * value("row_conflict"), json["activates"].get<std::int64_t>(),
       json["refreshes"].get<std::int64_t>());
@@ -226,7 +230,7 @@ std::string to_text(const DramSetup& setup, const ordered_json& json) {
 struct Outputs {
   std::optional<std::string> commands;
   std::optional<std::string> power;
-  Picoseconds power_interval;
+  Picoseconds power_interval{10'000'000};
 };
 
 DramRun play_psram(const DramSetup& setup, model::RequestSource& source) {
@@ -243,6 +247,7 @@ DramRun play_psram(const DramSetup& setup, model::RequestSource& source) {
 }
 
 DramRun play(const DramSetup& setup, model::RequestSource& source, const Outputs& outputs) {
+  static_cast<void>(interrupt_flag());  // before there are files that a signal would leave behind
   if (setup.part.psram) {
     return play_psram(setup, source);
   }
@@ -303,6 +308,36 @@ int run_dram(const Command& self, const std::vector<std::string>& arguments) {
   return command.run(command, {arguments.begin() + 1, arguments.end()});
 }
 
+namespace {
+
+/// What the options ask for, none of it in the way of an input or of another.
+Outputs outputs_of(const Options& options, const DramSetup& setup) {
+  Outputs outputs;
+  std::vector<OutputPath> paths;
+  if (options.has("commands")) {
+    paths.push_back({"--commands", outputs.commands.emplace(options.text("commands"))});
+  }
+  if (options.has("power-over-time")) {
+    paths.push_back({"--power-over-time", outputs.power.emplace(options.text("power-over-time"))});
+  }
+  if (options.has("power-interval")) {
+    outputs.power_interval = time_option(options, "power-interval", Picoseconds());
+    if (!outputs.power) {
+      throw UserError("--power-interval: is that of --power-over-time, which is not given");
+    }
+    if (outputs.power_interval < kShortestPowerInterval) {
+      throw UserError(fmt::format("--power-interval: '{}' is too short; give {} or more",
+                                  options.text("power-interval"), to_text(kShortestPowerInterval)));
+    }
+  }
+  std::vector<std::string> inputs = setup.inputs;
+  inputs.push_back(options.text("trace"));
+  check_outputs(paths, inputs);
+  return outputs;
+}
+
+}  // namespace
+
 int dram_run(const Command& self, const std::vector<std::string>& arguments) {
   Options options(self);
   add_dram_options(options);
@@ -310,7 +345,7 @@ int dram_run(const Command& self, const std::vector<std::string>& arguments) {
       "commands", po::value<std::string>(), "write every DRAM command to this file (CSV); exact only")(
       "power-over-time", po::value<std::string>(),
       "write the power of each interval to this file (CSV): mW by command, of the background and by rail")(
-      "power-interval", po::value<std::string>()->default_value("10us"), "interval of --power-over-time");
+      "power-interval", po::value<std::string>(), "interval of --power-over-time (10us), 10ns at least");
   options.positional("arguments");
   if (!options.parse(arguments)) {
     return 0;
@@ -323,12 +358,7 @@ int dram_run(const Command& self, const std::vector<std::string>& arguments) {
     throw UserError("give the requests with --trace FILE; see --help");
   }
   const DramSetup setup = dram_setup(options);
-  const auto file = [&](const char* name) {
-    return options.has(name) ? std::optional(options.text(name)) : std::nullopt;
-  };
-  const Outputs outputs{.commands = file("commands"),
-                        .power = file("power-over-time"),
-                        .power_interval = time_option(options, "power-interval", Picoseconds())};
+  const Outputs outputs = outputs_of(options, setup);
   if (outputs.commands && setup.decisions != model::Decisions::bursts) {
     throw UserError("--commands: the bursts of a train have no commands of their own; use --fidelity exact");
   }
@@ -337,8 +367,12 @@ int dram_run(const Command& self, const std::vector<std::string>& arguments) {
                                 outputs.commands ? "--commands" : "--power-over-time", setup.part_id));
   }
   const std::unique_ptr<model::RequestSource> source = model::open_requests(options.text("trace"));
-  const ordered_json json = to_json(setup, play(setup, *source, outputs));
-  write_stdout(setup.json ? json.dump(2) + "\n" : to_text(setup, json));
+  const DramRun played = play(setup, *source, outputs);
+  if (played.result.requests == 0) {
+    write_notes({fmt::format("{}: has no requests", options.text("trace"))});
+  }
+  const ordered_json json = to_json(setup, played);
+  write_stdout(setup.json ? json.dump(2) + "\n" : to_text(setup, played.result.elapsed, json));
   return 0;
 }
 

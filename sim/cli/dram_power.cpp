@@ -4,31 +4,39 @@
 #include <fmt/format.h>
 
 #include "configs/error/error.h"
+#include "configs/units/text.h"
 #include "models/dram/energy.h"
 
 namespace kvsim::sim {
 
-PowerRecorder::PowerRecorder(const DramSetup& setup, const std::string& path, Picoseconds interval,
-                             model::RequestPlayer& player)
-    : setup_(setup), path_(path), interval_(interval), rails_(model::rails_of(setup.part)) {
+namespace {
+
+constexpr std::int64_t kMostRows = 1'048'575;  // of a spreadsheet below its header
+constexpr std::size_t kBuffer = std::size_t{1} << 20;
+
+const DramSetup& with_energy(const DramSetup& setup) {
   if (!setup.part.energy) {
     throw UserError(fmt::format("--power-over-time: {} has no energy", setup.part_id));
   }
-  file_.open(path);
-  if (!file_) {
-    throw UserError(fmt::format("{}: cannot be written", path));
-  }
-  file_ << "time_ns,total_mw";
+  return setup;
+}
+
+}  // namespace
+
+PowerRecorder::PowerRecorder(const DramSetup& setup, const std::string& path, Picoseconds interval,
+                             model::RequestPlayer& player)
+    : setup_(with_energy(setup)), file_(path), interval_(interval), rails_(model::rails_of(setup.part)) {
+  text_ = "time_ns,total_mw";
   for (std::size_t i = 0; i < model::kCommandParts; ++i) {
-    file_ << ',' << to_string(static_cast<model::EnergyPart>(i)) << "_mw";
+    text_ += fmt::format(",{}_mw", to_string(static_cast<model::EnergyPart>(i)));
   }
-  file_ << ",background_mw";
+  text_ += ",background_mw";
   for (const model::Rail& rail : rails_) {
     if (rails_.size() > 1) {
-      file_ << ',' << rail.name << "_mw";
+      text_ += fmt::format(",{}_mw", rail.name);
     }
   }
-  file_ << '\n';
+  text_ += '\n';
   player.sample_activity(interval, &samples_);
 }
 
@@ -38,19 +46,31 @@ void PowerRecorder::write(const model::DramActivity& until, Picoseconds time) {
     return fmt::format("{:.3f}", model::mean_power(energy, time - from_).count() * 1e3);
   };
   const model::EnergyAccount account = energy_of(*setup_.part.energy, step);
-  file_ << fmt::format("{}", nanoseconds(from_)) << ',' << milliwatts(account.total());
+  text_ += fmt::format("{},{}", nanoseconds(from_), milliwatts(account.total()));
   for (std::size_t i = 0; i < model::kCommandParts; ++i) {
-    file_ << ',' << milliwatts(account.parts[i]);
+    text_ += ',' + milliwatts(account.parts[i]);
   }
-  file_ << ',' << milliwatts(account.background());
+  text_ += ',' + milliwatts(account.background());
   for (const model::Rail& rail : rails_) {
     if (rails_.size() > 1) {
-      file_ << ',' << milliwatts(energy_of(rail.energy, step).total());
+      text_ += ',' + milliwatts(energy_of(rail.energy, step).total());
     }
   }
-  file_ << '\n';
+  text_ += '\n';
   before_ = until;
   from_ = time;
+  if (++rows_ > kMostRows) {
+    throw UserError(fmt::format("--power-interval: {} makes more than {} rows; give a longer interval",
+                                to_text(interval_), kMostRows));
+  }
+  if (text_.size() > kBuffer) {
+    write_text();
+  }
+}
+
+void PowerRecorder::write_text() {
+  file_.write(text_);
+  text_.clear();
 }
 
 void PowerRecorder::flush() {
@@ -65,10 +85,8 @@ void PowerRecorder::finish(const model::PlayResult& result) {
   if (result.elapsed > from_) {
     write(result.activity, result.elapsed);
   }
-  file_.close();
-  if (!file_) {
-    throw UserError(fmt::format("{}: cannot be written to its end (disk full?)", path_));
-  }
+  write_text();
+  file_.commit();
 }
 
 }  // namespace kvsim::sim

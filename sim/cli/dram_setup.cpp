@@ -68,6 +68,10 @@ config::AddressMapSpec mapping_file(const std::string& path, const config::DramP
     throw UserError(fmt::format(
         "{}: order: a file has the bits of each coordinate; an order is given by its name", path));
   }
+  if (const auto unused = unused_of_masks(device.controller.mapping); !unused.empty()) {
+    throw UserError(fmt::format("{}: {}: is of an order by name, and a file has the bits; leave it out", path,
+                                unused[0]));
+  }
   device.dram = part;
   device.controller.channels = std::int64_t{1} << device.controller.mapping.channel.size();
   device.controller.ranks = std::int64_t{1} << device.controller.mapping.rank.size();
@@ -95,6 +99,9 @@ void set_mapping(DramSetup& setup, const Options& options) {
         setup.mapping));
   }
   setup.controller.mapping = named ? *named : mapping_file(setup.mapping, setup.part);
+  if (!named) {
+    setup.inputs.push_back(setup.mapping);
+  }
   setup.controller.channels = std::int64_t{1} << setup.controller.mapping.channel.size();
   setup.controller.ranks = std::int64_t{1} << setup.controller.mapping.rank.size();
 }
@@ -119,32 +126,25 @@ template <class T>
 T quantity(const Options& options, const char* name) {
   const Parsed<T> parsed = parse<T>(options.text(name));
   if (!parsed.value) {
-    throw UserError(fmt::format("--{}: {}", name, parsed.reason));
+    throw UserError(fmt::format("--{}: '{}' {}", name, options.text(name), parsed.reason));
   }
   return *parsed.value;
+}
+
+/// "none", as in a scenario, or a time.
+std::optional<Picoseconds> idle_option(const Options& options, const char* name) {
+  return options.text(name) == config::kNone ? std::nullopt
+                                             : std::optional(time_option(options, name, Picoseconds(-1)));
 }
 
 void set_power(DramSetup& setup, const Options& options) {
   config::MemoryControllerSpec& c = setup.controller;
   c.postponed_refreshes = number_option(options, "postponed-refreshes", 0, 8);
-  if (options.has("power-down")) {
-    c.power_down = time_option(options, "power-down", Picoseconds(-1));
-  }
-  if (options.has("self-refresh")) {
-    c.self_refresh = time_option(options, "self-refresh", Picoseconds(-1));
-  }
-  if (c.power_down && c.self_refresh && *c.self_refresh <= *c.power_down) {
-    throw UserError("--self-refresh: is not above --power-down; the rank would never power down");
-  }
-  if (c.self_refresh && c.refresh == config::RefreshMode::none) {
-    throw UserError("--self-refresh: a rank that is not refreshed (--refresh none) does not refresh itself");
-  }
-  c.temperature = quantity<Celsius>(options, "temperature");
-  if (c.temperature < Celsius(-40) || c.temperature > Celsius(125)) {
-    throw UserError(
-        fmt::format("--temperature: '{}' is not from -40 C to 125 C", options.text("temperature")));
-  }
-  if (const auto problem = refresh_problem(setup.part, c)) {
+  c.power_down = idle_option(options, "power-down");
+  c.self_refresh = idle_option(options, "self-refresh");
+  c.temperature = temperature_option(options);
+  const auto idle = idle_problem(c);
+  if (const auto problem = idle ? idle : refresh_problem(setup.part, c)) {
     std::string option = problem->key;
     std::replace(option.begin(), option.end(), '_', '-');
     throw UserError(fmt::format("--{}: {}", option, problem->what));
@@ -182,11 +182,26 @@ void add_dram_options(Options& options) {
       "refreshes that may wait while requests are queued, 0 to 8")(
       "page-policy", po::value<std::string>()->default_value("open"),
       "open, closed or adaptive (a row is closed after 200 ns without a request)")(
-      "power-down", po::value<std::string>(), "idle time after which a rank powers down, such as 1us; never")(
-      "self-refresh", po::value<std::string>(), "idle time after which a rank refreshes itself; never")(
-      "temperature", po::value<std::string>()->default_value("45 C"),
-      "of the DRAM; the hotter, the more often it is refreshed")(
-      "format", po::value<std::string>()->default_value("text"), "text or json");
+      "power-down", po::value<std::string>()->default_value("none"),
+      "idle time after which a rank powers down, such as 1us; none: never")(
+      "self-refresh", po::value<std::string>()->default_value("none"),
+      "idle time after which a rank refreshes itself; none: never");
+  add_temperature_option(options);
+  options.add()("format", po::value<std::string>()->default_value("text"), "text or json");
+}
+
+void add_temperature_option(Options& options) {
+  options.add()("temperature", po::value<std::string>()->default_value("45 C"),
+                "of the DRAM; the hotter, the more often it is refreshed");
+}
+
+Celsius temperature_option(const Options& options) {
+  const auto temperature = quantity<Celsius>(options, "temperature");
+  if (temperature < Celsius(-40) || temperature > Celsius(125)) {
+    throw UserError(
+        fmt::format("--temperature: '{}' is not from -40 C to 125 C", options.text("temperature")));
+  }
+  return temperature;
 }
 
 DramSetup dram_setup(const Options& options) {
@@ -195,7 +210,11 @@ DramSetup dram_setup(const Options& options) {
   }
   DramSetup setup;
   setup.part_id = options.text("part");
-  setup.part = config::load_dram_part(setup.part_id);
+  std::vector<config::InputFile> files;
+  setup.part = config::load_dram_part(setup.part_id, &files);
+  for (const config::InputFile& file : files) {
+    setup.inputs.push_back(file.path);
+  }
   config::MemoryControllerSpec& c = setup.controller;
   c.channels = c.ranks = 1;
   c.refresh = choice<config::RefreshMode>(options, "refresh");

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "configs/spec/dram_spec.h"
 #include "models/dram/request_player.h"
@@ -18,6 +19,7 @@ struct DramSetup {
   model::Decisions decisions = model::Decisions::bursts;
   std::string queue;
   std::string mapping;
+  std::vector<std::string> inputs;  ///< files that were read
   bool json = false;
 };
 
@@ -25,6 +27,9 @@ struct DramSetup {
 /// --power-down,
 /// --self-refresh, --temperature and --format.
 void add_dram_options(Options& options);
+/// --temperature, as `run`, `bench` and `check` have it.
+void add_temperature_option(Options& options);
+[[nodiscard]] Celsius temperature_option(const Options& options);
 /// Reads them. Throws UserError.
 [[nodiscard]] DramSetup dram_setup(const Options& options);
 /// A whole number of an option.

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `kvsim run` and `kvsim replay`.
+#include <array>
 #include <atomic>
-#include <filesystem>
 #include <memory>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,6 +15,7 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/cli/output.h"
+#include "sim/cli/output_paths.h"
 #include "sim/report/report.h"
 #include "sim/run/runner.h"
 #include "sim/version.h"
@@ -100,22 +100,6 @@ config::Overrides replay_overrides(const Options& options) {
   return overrides;
 }
 
-/// Refuses what would destroy an input or is no file.
-void check_record(const std::string& record, const std::vector<config::InputFile>& inputs) {
-  if (record == "-") {
-    throw UserError(
-        "--record: the access stream goes into a file, not to standard output; give a name ('./-' for a file "
-        "called '-')");
-  }
-  for (const config::InputFile& input : inputs) {
-    std::error_code error;  // catalogue entries are no files
-    if (std::filesystem::equivalent(record, input.path, error)) {
-      throw UserError(
-          fmt::format("--record {}: is {}, an input of this run; give another name", record, input.path));
-    }
-  }
-}
-
 void add_common(Options& options) {
   options.add()("set", po::value<Texts>()->composing(),
                 "PATH=VALUE: change a key of the scenario; may be repeated")(
@@ -132,7 +116,11 @@ int simulate(config::Scenario scenario, trace::AccessSource& source, Writer writ
   std::optional<trace::TraceWriter> trace_writer;
   std::optional<trace::Tee> tee;
   if (record) {
-    check_record(*record, scenario.inputs);
+    std::vector<std::string> inputs;
+    for (const config::InputFile& input : scenario.inputs) {
+      inputs.push_back(input.path);
+    }
+    check_outputs(std::array{OutputPath{"--record", *record}}, inputs);
     trace_writer.emplace(*record, trace::TraceHeader{.kvsim_version = kVersion,
                                                      .configuration = config::to_json(scenario.spec).dump(),
                                                      .seed = scenario.spec.run.seed,

@@ -9,6 +9,7 @@
 
 #include "models/os_memory/memory_ledger.h"
 #include "sim/metrics/human.h"
+#include "sim/metrics/notes.h"
 #include "traces/workload/memory_layout.h"
 
 namespace kvsim::sim {
@@ -193,14 +194,6 @@ Speed speed_of(const config::RunSpec& spec, const RunRecord& record) {
   speed.roofline_tokens_per_second = peak_bandwidth(spec.device).count() / (bytes.as_double() / tokens);
   speed.mean_tokens_per_second = tokens / elapsed;
   return speed;
-}
-
-std::vector<std::string> notes_of(const config::RunSpec& spec) {
-  const std::int64_t tokens = trace::context_tokens(spec.workload);
-  if (tokens <= spec.model.context) {
-    return {};
-  }
-  return {fmt::format("runs {} tokens, past the model's context of {}", tokens, spec.model.context)};
 }
 
 }  // namespace

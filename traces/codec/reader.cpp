@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "configs/error/error.h"
+#include "configs/error/input_path.h"
 #include "traces/codec/block.h"
 #include "traces/codec/frame.h"
 
@@ -57,6 +58,7 @@ void TraceReader::Impl::open() {
   if (std::filesystem::is_directory(path, error)) {
     throw UserError(fmt::format("{}: is a folder. Give the name of a trace file.", path.string()));
   }
+  refuse_named_pipe(path);
   file.open(path, std::ios::binary);
   if (!file) {
     throw UserError(fmt::format("{}: cannot be opened ({}). Give the name of a trace file that you may read.",

@@ -80,6 +80,10 @@ void Checker::check_closed(const IssuedCommand& now, const Place& at) {
 
 void Checker::check_column(const IssuedCommand& now, const Place& at,
                            std::optional<std::uint32_t> column_row) {
+  if (now.column % part_.burst_length != 0) {
+    report("burst", fmt::format("{} to column {}, which lies within a burst of {} columns",
+                                to_string(now.command), now.column, part_.burst_length));
+  }
   const std::optional<std::uint32_t>& open = banks_[at.bank].row;
   if (!open) {
     report(kRowState,

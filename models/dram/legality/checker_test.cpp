@@ -236,6 +236,13 @@ TEST(Checker, WhatThePartDoesNotHaveIsToldAndPassedOver) {
               ElementsAre(Pair(0, "range: ACT to row 65536, which are 0 to 65535")));
   EXPECT_THAT(errors({at(100, activate, 0, 1), {200, read, 0, 0, 1024}}),
               ElementsAre(Pair(1, "range: RD to column 1024, which are 0 to 1023")));
+  for (const Command column : {read, write, masked_write, read_auto_precharge, write_auto_precharge}) {
+    EXPECT_THAT(errors({at(100, activate, 0, 1), {200, column, 0, 0, 16}}), IsEmpty());
+    for (const std::uint32_t inside : {1U, 8U, 15U, 17U}) {
+      EXPECT_THAT(errors({at(100, activate, 0, 1), {200, column, 0, 0, inside}}),
+                  ElementsAre(Pair(1, ::testing::HasSubstr("which lies within a burst of 16 columns"))));
+    }
+  }
   EXPECT_THAT(errors({at(-1, activate)}),
               ElementsAre(Pair(0, ::testing::StartsWith("range: ACT to clock -1"))));
   EXPECT_THAT(errors({at(INT64_MAX, activate)}), ElementsAre(Pair(0, ::testing::StartsWith("range: "))));

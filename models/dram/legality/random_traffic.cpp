@@ -197,7 +197,9 @@ void RandomTraffic::draw_for_bank(std::size_t bank, IssuedCommand& command) {
   if (command.command == precharge_all) {
     command.bank = static_cast<std::uint16_t>(bank / banks_per_rank_ * banks_per_rank_);
   } else if (command.command != precharge) {
-    command.column = static_cast<std::uint32_t>(random_.below(static_cast<std::uint64_t>(part_.columns)));
+    const auto bursts = static_cast<std::uint64_t>(part_.columns / part_.burst_length);
+    command.column =
+        static_cast<std::uint32_t>(random_.below(bursts) * static_cast<std::uint64_t>(part_.burst_length));
   }
 }
 

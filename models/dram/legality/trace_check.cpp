@@ -23,6 +23,7 @@ class TraceChecker {
 
   void check(const CsvCommand& csv) {
     ++findings_.commands;
+    findings_.highest_rank = std::max(findings_.highest_rank, csv.rank);
     if (const auto bank = bank_of(csv)) {
       const IssuedCommand command{csv.clock, csv.command, *bank, csv.row.value_or(0), csv.column.value_or(0)};
       for (const Violation& violation : channel(csv).check(command, csv.row)) {

@@ -23,7 +23,8 @@ struct TraceFindings {
     std::string text;
   };
   std::uint64_t commands = 0;
-  std::size_t channels = 0;  ///< that have a command
+  std::size_t channels = 0;        ///< that have a command
+  std::uint32_t highest_rank = 0;  ///< that a command names, whether there is such a rank or not
   std::uint64_t violations = 0;
   std::vector<Found> first;                                         ///< as many as were asked for
   std::vector<std::pair<std::string_view, std::uint64_t>> by_rule;  ///< the most frequent first

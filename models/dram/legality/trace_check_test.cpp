@@ -66,6 +66,7 @@ TEST_F(TraceCheck, CountsByRuleAndKeepsTheFirst) {
       "400,ACT,0,1,0,0,1,0\n",
       2);
   EXPECT_EQ(found.violations, 4U);
+  EXPECT_EQ(found.highest_rank, 1U);
   EXPECT_EQ(found.first.size(), 2U);
   EXPECT_THAT(found.by_rule, ElementsAre(Pair("tCCD", 2), Pair("range", 2)));
 }

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/metrics/notes.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "configs/spec/grammar.h"
+#include "models/memory_path/memory_path.h"
+#include "traces/workload/memory_layout.h"
+
+namespace kvsim::sim {
+
+namespace {
+
+using Keys = std::vector<std::string_view>;
+
+/// A recording has all keys, so a key counts as set when it differs from its default.
+Keys queue_keys(const config::MemoryControllerSpec& controller) {
+  const config::MemoryControllerSpec plain;
+  constexpr Picoseconds kAgeCap(2'000'000);  // the schema's
+  Keys keys;
+  const auto add = [&keys](bool set, std::string_view key) {
+    if (set) {
+      keys.push_back(key);
+    }
+  };
+  add(controller.queue != plain.queue, "queue");
+  add(controller.read_queue != plain.read_queue, "read_queue");
+  add(controller.write_queue != plain.write_queue, "write_queue");
+  add(controller.age_cap != kAgeCap, "age_cap");
+  return keys;
+}
+
+std::string joined(const Keys& keys) {
+  return fmt::format("device.controller.{}", fmt::join(keys, ", "));
+}
+
+void add_fidelity_notes(const config::RunSpec& spec, std::vector<std::string>& notes) {
+  if (spec.run.fidelity == config::Fidelity::exact) {
+    return;
+  }
+  const std::string fidelity = to_text(spec.run.fidelity);
+  if (const Keys keys = model::unknown_to_trains(spec.device); !keys.empty()) {
+    notes.push_back(fmt::format("{} goes burst by burst here: row trains do not know device.{}", fidelity,
+                                fmt::join(keys, ", device.")));
+    return;
+  }
+  if (const Keys keys = queue_keys(spec.device.controller); !keys.empty()) {
+    notes.push_back(fmt::format("{} has no effect in {}, which books row trains; use exact for it",
+                                joined(keys), fidelity));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> notes_of(const config::RunSpec& spec) {
+  std::vector<std::string> notes;
+  const std::int64_t tokens = trace::context_tokens(spec.workload);
+  if (tokens > spec.model.context) {
+    notes.push_back(fmt::format("runs {} tokens, past the model's context of {}", tokens, spec.model.context));
+  }
+  add_fidelity_notes(spec, notes);
+  const config::EngineSpec plain;
+  if (spec.engine.kv_layout != config::KvLayout::paged) {
+    Keys keys;
+    if (spec.engine.kv_block != plain.kv_block) {
+      keys.push_back("engine.kv_block");
+    }
+    if (spec.engine.kv_block_order != plain.kv_block_order) {
+      keys.push_back("engine.kv_block_order");
+    }
+    if (!keys.empty()) {
+      notes.push_back(fmt::format("{} has no effect: engine.kv_layout is not paged", fmt::join(keys, ", ")));
+    }
+  }
+  return notes;
+}
+
+}  // namespace kvsim::sim
