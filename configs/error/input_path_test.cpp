@@ -21,7 +21,8 @@ TEST(InputPath, NamedPipesAreRefusedAndNothingElse) {
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_THAT(message_of([&] { refuse_named_pipe(pipe); }), testing::HasSubstr("is a named pipe"));
   std::filesystem::remove(pipe);
-  EXPECT_EQ(message_of([&] { refuse_named_pipe(pipe); }), "no error") << "whoever opens it says what is wrong";
+  EXPECT_EQ(message_of([&] { refuse_named_pipe(pipe); }), "no error")
+      << "whoever opens it says what is wrong";
   EXPECT_EQ(message_of([] { refuse_named_pipe("/dev/null"); }), "no error");
   EXPECT_EQ(message_of([] { refuse_named_pipe(testing::TempDir()); }), "no error");
 }

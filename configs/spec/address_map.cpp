@@ -198,9 +198,9 @@ std::vector<MapProblem> address_map_problems(const DeviceSpec& device) {
   }
   if (!missing.empty()) {
     const bool one = missing.size() == 1;
-    problems.push_back({"", fmt::format("address bit{} {} {} in no coordinate; {} missing", one ? "" : "s",
-                                        fmt::join(missing, ", "), one ? "is" : "are",
-                                        one ? "it is" : "they are")});
+    problems.push_back(
+        {"", fmt::format("address bit{} {} {} in no coordinate; {} missing", one ? "" : "s",
+                         fmt::join(missing, ", "), one ? "is" : "are", one ? "it is" : "they are")});
   }
   std::ranges::move(dependent_bits(matrix), std::back_inserter(problems));
   return first_of_each(std::move(problems));

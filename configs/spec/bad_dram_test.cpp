@@ -92,7 +92,8 @@ const BadDram kBadControllers[] = {
     {"page_policy: adaptive", "page_timeout: is 0, but the adaptive policy closes rows after it"},
     {"queue: pool", "queue: 'pool' is not one of shared, bank"},
     {"power_down: 2 s", "power_down: '2 s' is out of range"},
-    {"power_down: 1 us, self_refresh: 1 us", "self_refresh: '1 us' is not above the 1 us after which a rank powers down; it would never power down"},
+    {"power_down: 1 us, self_refresh: 1 us",
+     "self_refresh: '1 us' is not above the 1 us after which a rank powers down; it would never power down"},
     {"refresh: none, self_refresh: 1 us",
      "self_refresh: a rank that is not refreshed (refresh is none) does not refresh itself either"},
     {"mapping: {hash: true}", "controller.mapping.hash: is of a named order, and this map has masks"},
@@ -187,8 +188,7 @@ TEST_F(BadDramTest, AShortFawIsNotedAndTaken) {
       testing::ElementsAre("lpddr4x_4224_8gb (changed): tFAW, 39 ns, is less than 4 tRRD, 10 ns min 4 tCK "
                            "each, and never binds"));
   const RunSpec rails = load("device: {extends: rk3588, dram: {energy: none}}\nmodel: tinyllama_1_1b\n");
-  EXPECT_THAT(part_notes(rails.device.dram),
-              testing::ElementsAre(HasSubstr("has rails but no energy")));
+  EXPECT_THAT(part_notes(rails.device.dram), testing::ElementsAre(HasSubstr("has rails but no energy")));
   for (const std::string& id : catalogue_ids("dram")) {
     EXPECT_THAT(part_notes(load_dram_part(id)), testing::IsEmpty());
   }

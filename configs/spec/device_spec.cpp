@@ -61,9 +61,10 @@ std::vector<std::string> part_notes(const DramPartSpec& part) {
                                 to_text(timing.tFAW), to_text(timing.tRRD)));
   }
   if (part.rails && !part.energy) {
-    notes.push_back(fmt::format("{}: has rails but no energy, which they are shares of; nothing is told of "
-                                "either",
-                                part.name));
+    notes.push_back(
+        fmt::format("{}: has rails but no energy, which they are shares of; nothing is told of "
+                    "either",
+                    part.name));
   }
   return notes;
 }

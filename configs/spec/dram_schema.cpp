@@ -235,10 +235,9 @@ void check_rails(const DramPartSpec& part, const Place& place) {
     }
     const double whole = figure.of(*part.energy);
     if (std::abs(sum - whole) > 0.005 * whole) {
-      return place.error("rails",
-                         fmt::format("{} adds up to {} over the rails, but is {} in energy; change "
-                                     "both, or use rails: none",
-                                     figure.key, figure.text(sum), figure.text(whole)));
+      return place.error("rails", fmt::format("{} adds up to {} over the rails, but is {} in energy; change "
+                                              "both, or use rails: none",
+                                              figure.key, figure.text(sum), figure.text(whole)));
     }
   }
 }

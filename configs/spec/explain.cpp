@@ -150,8 +150,8 @@ std::string explain_key(std::string_view path) {
   if (is_extends(wanted, rows)) {
     return fmt::format("{}{}", path, kExtendsText);
   }
-  const auto found = std::ranges::find_if(
-      rows, [&wanted](const Row& row) { return without_indices(row.path) == wanted; });
+  const auto found =
+      std::ranges::find_if(rows, [&wanted](const Row& row) { return without_indices(row.path) == wanted; });
   if (found == rows.end()) {
     fail_unknown_key(path, rows);
   }

@@ -95,8 +95,7 @@ Parsed<config::DataRate> Grammar<config::DataRate>::parse(std::string_view text)
         "where two transfers are made per clock");
   }
   const Parsed<std::int64_t> rate = parse_integer_quantity(text, kDataRates);
-  return rate.value ? accepted(config::DataRate(Hertz(*rate.value)))
-                    : refused<config::DataRate>(rate.reason);
+  return rate.value ? accepted(config::DataRate(Hertz(*rate.value))) : refused<config::DataRate>(rate.reason);
 }
 
 std::string Grammar<config::DataRate>::to_text(const config::DataRate& value) {

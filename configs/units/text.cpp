@@ -66,10 +66,9 @@ Parsed<NumberInUnit> parse_number_in_unit(std::string_view text, const UnitFamil
   const auto& [number, digits, rest] = *split.value;
   if (rest.empty()) {
     const bool has_several = family.units.size() > 1;
-    return refused<NumberInUnit>(fmt::format("has no unit; write it as {} {}{} ({})", digits, family.example,
-                                             has_several ? fmt::format(", {} {}, ...", digits, family.example2)
-                                                         : "",
-                                             family.kind));
+    return refused<NumberInUnit>(
+        fmt::format("has no unit; write it as {} {}{} ({})", digits, family.example,
+                    has_several ? fmt::format(", {} {}, ...", digits, family.example2) : "", family.kind));
   }
   if (number.negative && !family.is_signed) {
     return refused<NumberInUnit>(fmt::format("is negative, which {} cannot be", family.kind));

@@ -79,8 +79,9 @@ TEST_F(RequestSourceTest, NothingIsNothing) {
 }
 
 TEST_F(RequestSourceTest, TextIsKnownWhateverItBeginsWith) {
-  for (const char* start : {"# addresses of a run\n", "#\n", "\n", "\r\n", "  \t\n", "\xEF\xBB\xBF", "\xEF\xBB\xBF# \xC3\xA9\n",
-                            "r 0x40\n", "R  0x40\n", "R\t0x40\n", " R 0x40\n", "R 0X40\n", "R 0x40 # the first\n"}) {
+  for (const char* start :
+       {"# addresses of a run\n", "#\n", "\n", "\r\n", "  \t\n", "\xEF\xBB\xBF", "\xEF\xBB\xBF# \xC3\xA9\n",
+        "r 0x40\n", "R  0x40\n", "R\t0x40\n", " R 0x40\n", "R 0X40\n", "R 0x40 # the first\n"}) {
     std::vector<PackedRequest> wanted = {pack(0x40, false), pack(0x80, true)};
     if (std::string(start).find("40") == std::string::npos) {
       wanted.erase(wanted.begin());
@@ -93,8 +94,8 @@ TEST_F(RequestSourceTest, TextIsKnownWhateverItBeginsWith) {
 
 /// The largest memory that a part and a controller may describe has 2^53 bytes.
 TEST_F(RequestSourceTest, BinaryIsKnownWhateverItBeginsWith) {
-  for (const std::uint64_t address :
-       {std::uint64_t{0}, std::uint64_t{'R'}, std::uint64_t{0x2020202020 / 2}, (std::uint64_t{1} << 53) - 64}) {
+  for (const std::uint64_t address : {std::uint64_t{0}, std::uint64_t{'R'}, std::uint64_t{0x2020202020 / 2},
+                                      (std::uint64_t{1} << 53) - 64}) {
     EXPECT_EQ(read(binary({pack(address, false), pack(64, true)})),
               (std::vector<PackedRequest>{pack(address, false), pack(64, true)}))
         << address;
@@ -114,7 +115,7 @@ TEST_F(RequestSourceTest, BrokenTextIsRefusedWithItsPlace) {
   EXPECT_THAT(refusal("R 0x0\n" + std::string(5000, '0')), HasSubstr(":2:1: a line of more than 4096"));
   EXPECT_THAT(refusal("0x40, R\n"), HasSubstr(":1:1: '0x40, R' is no request"));
   EXPECT_THAT(refusal("read 0x40\n"), HasSubstr(":1:2:"));
-  EXPECT_THAT(refusal("# ok\n\n\x1f\x8b\x08\n"), HasSubstr(":3:1: '???' is no request"));
+  EXPECT_THAT(refusal("# ok\n\n\x1f\x8b\x08\n"), HasSubstr(":3:1: '\?\?\?' is no request"));
 }
 
 TEST_F(RequestSourceTest, CutBinaryIsRefused) {

@@ -54,7 +54,7 @@ class MemoryPath {
   [[nodiscard]] virtual BusTime bus_time() = 0;
 };
 
-/// What of a device trains do not know, as keys of it: empty if they know all.
+/// What of a device trains do not know, as keys of it (N: of any cluster): empty if they know all.
 [[nodiscard]] std::vector<std::string_view> unknown_to_trains(const config::DeviceSpec& device);
 /// Trains where they know all that the controller does, else bursts.
 [[nodiscard]] std::unique_ptr<MemoryPath> make_memory_path(const config::DeviceSpec& device,

@@ -38,8 +38,8 @@ constexpr std::array kCommands = {
     Command{"dram", "run|bench|check [options]",
             "Plays requests on a DRAM part by itself, measures it, or checks a command trace.",
             "  kvsim dram bench --part lpddr4-3200", run_dram},
-    Command{"list", "devices|llms|formats|dram|cores|tensor_types", "Prints the ids of the catalogue, one a line.",
-            "  kvsim list devices", run_list},
+    Command{"list", "devices|llms|formats|dram|cores|tensor_types",
+            "Prints the ids of the catalogue, one a line.", "  kvsim list devices", run_list},
 };
 
 std::string help() {
@@ -54,7 +54,8 @@ std::string help() {
     text += fmt::format("{}\n", command.examples.substr(0, command.examples.find('\n')));
   }
   text +=
-      "\nExit codes: 0 ran (also when the verdict is out of memory), 1 'dram check' found what breaks a rule, 2 "
+      "\nExit codes: 0 ran (also when the verdict is out of memory), 1 'dram check' found what breaks a "
+      "rule, 2 "
       "wrong input, 3 internal fault, 128 + signal interrupted\n";
   return text;
 }

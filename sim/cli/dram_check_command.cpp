@@ -99,10 +99,10 @@ std::vector<std::string> notes_of(const TraceFindings& findings,
     notes.push_back(fmt::format("{}: has no commands", file));
   }
   if (findings.highest_rank >= conditions.ranks) {
-    notes.push_back(fmt::format("commands name rank {}, but --ranks is {}; a channel with ranks 0 to {} needs "
-                                "--ranks {}",
-                                findings.highest_rank, conditions.ranks, findings.highest_rank,
-                                findings.highest_rank + 1));
+    notes.push_back(fmt::format(
+        "commands name rank {}, but --ranks is {}; a channel with ranks 0 to {} needs "
+        "--ranks {}",
+        findings.highest_rank, conditions.ranks, findings.highest_rank, findings.highest_rank + 1));
   }
   return notes;
 }

@@ -35,7 +35,8 @@ namespace {
 constexpr std::array kDramCommands = {
     Command{"dram run", "--part PART --trace FILE [options]",
             "Serves a raw request stream as fast as the queues take it. A trace has lines 'R 0xADDRESS' and "
-            "'W 0xADDRESS' (# begins a comment), or eight bytes a request (little-endian, address << 1 | is_write), 64 B each.",
+            "'W 0xADDRESS' (# begins a comment), or eight bytes a request (little-endian, address << 1 | "
+            "is_write), 64 B each.",
             "  kvsim dram run --part lpddr4-3200 --trace requests.bin\n"
             "  kvsim dram run --part lpddr4-3200 --trace requests.txt --queue bank:8 --commands commands.csv",
             dram_run},
@@ -44,10 +45,11 @@ constexpr std::array kDramCommands = {
             "  kvsim dram bench --part lpddr4-3200\n"
             "  kvsim dram bench --part lpddr4-3200 --pattern mix --read-share 0.7 --streams 4",
             dram_bench},
-    Command{"dram check", "COMMANDS.csv --part PART [options]",
-            "Checks a command trace against the part's timings, independently of the controller. Exit code 0: "
-            "it keeps all rules, 1: it breaks some, 2: it is no trace, or another mistake of input.",
-            "  kvsim dram check commands.csv --part lpddr4-3200", dram_check},
+    Command{
+        "dram check", "COMMANDS.csv --part PART [options]",
+        "Checks a command trace against the part's timings, independently of the controller. Exit code 0: "
+        "it keeps all rules, 1: it breaks some, 2: it is no trace, or another mistake of input.",
+        "  kvsim dram check commands.csv --part lpddr4-3200", dram_check},
 };
 
 double cpu_seconds() {

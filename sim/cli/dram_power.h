@@ -15,8 +15,8 @@ namespace kvsim::sim {
 /// Below it an interval holds less than a burst, and its power says more of where commands are counted.
 inline constexpr Picoseconds kShortestPowerInterval(10'000);
 
-/// CSV with a row per interval: its begin, and mW in all, by command, in the background, and by rail. The file
-/// is there when finish() has succeeded; without that nothing is left behind.
+/// CSV with a row per interval: its begin, and mW in all, by command, in the background, and by rail. The
+/// file is there when finish() has succeeded; without that nothing is left behind.
 class PowerRecorder {
  public:
   /// Begins the file and has `player` sample. Throws UserError for a part without energy or a file that

@@ -133,8 +133,11 @@ T quantity(const Options& options, const char* name) {
 
 /// "none", as in a scenario, or a time.
 std::optional<Picoseconds> idle_option(const Options& options, const char* name) {
-  return options.text(name) == config::kNone ? std::nullopt
-                                             : std::optional(time_option(options, name, Picoseconds(-1)));
+  const std::string text = options.text(name);
+  if (text == "never") {
+    throw UserError(fmt::format("--{}: 'never' is written {} here", name, config::kNone));
+  }
+  return text == config::kNone ? std::nullopt : std::optional(time_option(options, name, Picoseconds(-1)));
 }
 
 void set_power(DramSetup& setup, const Options& options) {

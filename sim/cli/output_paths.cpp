@@ -31,9 +31,10 @@ void check_outputs(std::span<const OutputPath> outputs, const std::vector<std::s
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const auto& [option, path] = outputs[i];
     if (path == "-") {
-      throw UserError(fmt::format("{}: goes into a file, not to standard output; give a name ('./-' for a "
-                                  "file called '-')",
-                                  option));
+      throw UserError(
+          fmt::format("{}: goes into a file, not to standard output; give a name ('./-' for a "
+                      "file called '-')",
+                      option));
     }
     for (const std::string& input : inputs) {
       std::error_code error;
@@ -44,8 +45,8 @@ void check_outputs(std::span<const OutputPath> outputs, const std::vector<std::s
     }
     for (std::size_t other = 0; other < i; ++other) {
       if (same_file(path, outputs[other].path)) {
-        throw UserError(
-            fmt::format("{} {}: is the file of {} as well; give another name", option, path, outputs[other].option));
+        throw UserError(fmt::format("{} {}: is the file of {} as well; give another name", option, path,
+                                    outputs[other].option));
       }
     }
   }

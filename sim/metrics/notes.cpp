@@ -57,7 +57,8 @@ std::vector<std::string> notes_of(const config::RunSpec& spec) {
   std::vector<std::string> notes;
   const std::int64_t tokens = trace::context_tokens(spec.workload);
   if (tokens > spec.model.context) {
-    notes.push_back(fmt::format("runs {} tokens, past the model's context of {}", tokens, spec.model.context));
+    notes.push_back(
+        fmt::format("runs {} tokens, past the model's context of {}", tokens, spec.model.context));
   }
   add_fidelity_notes(spec, notes);
   const config::EngineSpec plain;

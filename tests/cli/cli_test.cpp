@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line as a user meets it: exit codes, where output goes, and what is said about mistakes.
-#include <cstdlib>
 #include <filesystem>
 #include <sstream>
 #include <string>
-#include <sys/wait.h>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -74,6 +72,11 @@ TEST(Cli, ListPrintsOneIdALine) {
   EXPECT_THAT(kvsim({"list", "formats"}).out, HasSubstr("Q4_K_M\n"));
   EXPECT_THAT(kvsim({"list", "dram"}).out, HasSubstr("lpddr4x_4224_8gb\n"));
   EXPECT_EQ(kvsim({"list", "boards"}).exit_code, 2);
+  for (const char* kind : {"devices", "dram", "llms", "formats", "cores", "tensor_types"}) {
+    EXPECT_THAT(kvsim({"list", "--help"}).out, HasSubstr(kind));
+    EXPECT_THAT(kvsim({"list"}).err, HasSubstr(kind));
+    EXPECT_NE(kvsim({"list", kind}).out, "") << kind;
+  }
 }
 
 TEST(Cli, ValidateTellsEveryMistakeOfEveryFile) {
@@ -107,6 +110,22 @@ TEST(Cli, ExplainKnowsKeysAndCatalogueEntries) {
   EXPECT_THAT(kvsim({"explain", "engine.ubatch"}).out, HasSubstr("512"));
   EXPECT_THAT(kvsim({"explain", "devices/rk3588"}).out, HasSubstr("rk3588-base.dtsi"));
   EXPECT_EQ(kvsim({"explain", "engine.ubach"}).exit_code, 2);
+}
+
+TEST(Cli, ExplainNamesKeysAsSetTakesThem) {
+  const TemporaryFolder folder;
+  const std::string scenario = folder.file("small.yaml", kSmall);
+  std::istringstream keys(kvsim({"explain", "device.clusters"}).out);
+  int tried = 0;
+  for (std::string line; std::getline(keys, line);) {
+    const std::string key = line.substr(0, line.find(' ', 2)).erase(0, std::min<std::size_t>(2, line.size()));
+    if (key.starts_with("device.clusters.") && key.ends_with(".count")) {
+      const Outcome outcome = kvsim({"run", scenario, "--set", key + "=3"});
+      EXPECT_EQ(outcome.exit_code, 0) << key << outcome.err;
+      ++tried;
+    }
+  }
+  EXPECT_EQ(tried, 1);
 }
 
 TEST(Cli, SameRunGivesTheSameBytes) {
@@ -367,18 +386,6 @@ TEST(Cli, RecordingDoesNotReplaceAnInput) {
   }
   EXPECT_EQ(read_file(base), kSmall);
   EXPECT_EQ(folder.entries(), 4U);
-}
-
-/// Runs a script of sh in which $K is the binary, for what signals, limits and pipes do to it.
-Outcome shell(const std::string& script) {
-  const TemporaryFolder folder;
-  const std::string whole = "cd '" KVSIM_SOURCE_DIR "'\nK='" KVSIM_BINARY "'\n" + script;
-  const std::string command = "sh '" + folder.file("script", whole) + "' >'" + folder.path("out") + "' 2>'" +
-                              folder.path("err") + "'";
-  const int status = std::system(command.c_str());
-  return {.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
-          .out = read_file(folder.path("out")),
-          .err = read_file(folder.path("err"))};
 }
 
 TEST(Cli, SignalsToEndLeaveNoFileBehind) {

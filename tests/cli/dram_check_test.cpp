@@ -39,7 +39,10 @@ TEST_F(DramCheck, ALegalTraceEndsWithZero) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("commands    5\nviolations  0\n"));
   EXPECT_EQ(outcome.err, "");
-  EXPECT_EQ(check(kHeader).exit_code, 0) << "so does an empty one";
+  const Outcome empty = check(kHeader);
+  EXPECT_EQ(empty.exit_code, 0) << "so does an empty one";
+  EXPECT_THAT(empty.err, HasSubstr("note: ")) << "but that is told";
+  EXPECT_THAT(empty.err, HasSubstr("c.csv: has no commands"));
 }
 
 TEST_F(DramCheck, ViolationsAreToldByLineAndRuleAndEndWithOne) {
@@ -80,14 +83,76 @@ TEST_F(DramCheck, JsonSaysTheSame) {
 
 TEST_F(DramCheck, RanksAndRefreshAreForTheUserToSay) {
   const std::string second_rank = kHeader + "100,ACT,0,1,0,3,7,0\n";
-  EXPECT_EQ(check(second_rank).exit_code, 1);
-  EXPECT_EQ(check(second_rank, {"--ranks", "2"}).exit_code, 0);
+  const Outcome one_rank = check(second_rank);
+  EXPECT_EQ(one_rank.exit_code, 1);
+  EXPECT_EQ(one_rank.err,
+            "note: commands name rank 1, but --ranks is 1; a channel with ranks 0 to 1 needs --ranks 2\n");
+  const Outcome two_ranks = check(second_rank, {"--ranks", "2"});
+  EXPECT_EQ(two_ranks.exit_code, 0);
+  EXPECT_EQ(two_ranks.err, "");
   const std::string late = kHeader + "100000,ACT,0,0,0,3,7,0\n";
   const Outcome missing = check(late);
   EXPECT_EQ(missing.exit_code, 1);
   EXPECT_THAT(missing.out, HasSubstr("tREFI"));
   EXPECT_EQ(check(late, {"--refresh", "per_bank"}).exit_code, 1);
   EXPECT_EQ(check(late, {"--refresh", "none"}).exit_code, 0);
+}
+
+/// tREFI is 6246 clocks: half as many refreshes below 45 C, a quarter below 25 C, twice as many above 85 C.
+TEST_F(DramCheck, TheTemperatureSetsTheRefreshes) {
+  const auto first_refresh = [](int clock) {
+    return kHeader + std::to_string(clock) + ",REFab,0,0,0,0,0,0\n";
+  };
+  struct Case {
+    const char* temperature;
+    int latest;  // nine intervals: the first, and eight that may be owed
+  };
+  for (const Case& c :
+       {Case{"45 C", 9 * 6246}, {"40 C", 18 * 6246}, {"20 C", 36 * 6246}, {"90 C", 9 * 3123}}) {
+    EXPECT_EQ(check(first_refresh(c.latest), {"--temperature", c.temperature}).exit_code, 0) << c.temperature;
+    EXPECT_EQ(check(first_refresh(c.latest + 1), {"--temperature", c.temperature}).exit_code, 1)
+        << c.temperature;
+  }
+  EXPECT_EQ(check(first_refresh(9 * 6246 + 1)).exit_code, 1) << "45 C if nothing is said";
+  const Outcome bare = check(kHeader, {"--temperature", "45"});
+  EXPECT_EQ(bare.exit_code, 2);
+  EXPECT_THAT(bare.err, HasSubstr("--temperature: '45' has no unit; write it as 45 C (a temperature)"));
+  EXPECT_EQ(check(kHeader, {"--temperature", "126 C"}).exit_code, 2);
+}
+
+/// Above 105 C tRCD is 1.875 ns longer: 3 clocks of 0.625 ns.
+TEST_F(DramCheck, HeatDeratesTimings) {
+  const std::string column = kHeader + "100,ACT,0,0,0,3,7,0\n129,RD,0,0,0,3,7,64\n";
+  EXPECT_EQ(check(column, {"--temperature", "105 C"}).exit_code, 0);
+  const Outcome hot = check(column, {"--temperature", "106 C"});
+  EXPECT_EQ(hot.exit_code, 1);
+  EXPECT_THAT(hot.out, HasSubstr("after 29 clocks, tRCD is 32"));
+}
+
+TEST_F(DramCheck, PostponedRefreshesCanBeForbidden) {
+  const std::string late = kHeader + std::to_string(3 * 6246) + ",REFab,0,0,0,0,0,0\n";
+  EXPECT_EQ(check(late).exit_code, 0);
+  EXPECT_EQ(check(late, {"--postponed-refreshes", "2"}).exit_code, 0);
+  EXPECT_EQ(check(late, {"--postponed-refreshes", "1"}).exit_code, 1);
+  for (const char* count : {"0", "9", "-1", "x"}) {
+    EXPECT_EQ(check(late, {"--postponed-refreshes", count}).exit_code, 2) << count;
+  }
+}
+
+TEST_F(DramCheck, AColumnWithinABurstIsFound) {
+  std::string text = kHeader + kLegal;
+  text.replace(text.find("7,80"), 4, "7,72");
+  const Outcome outcome = check(text);
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.out,
+              HasSubstr("line 4: burst: RD to column 72, which lies within a burst of 16 columns\n"));
+}
+
+TEST_F(DramCheck, SerialPartsHaveNoCommands) {
+  const Outcome outcome =
+      kvsim({"dram", "check", folder.file("c.csv", kHeader), "--part", "psram_aps6408l_esp32s3"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("is a serial PSRAM, which has no DRAM commands"));
 }
 
 TEST_F(DramCheck, BadInputEndsWithTwoAndSaysWhere) {
@@ -135,6 +200,9 @@ TEST(DramCheckHelp, GivesItsUse) {
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_THAT(outcome.out, HasSubstr("usage: kvsim dram check"));
   EXPECT_THAT(outcome.out, HasSubstr("--refresh"));
+  EXPECT_THAT(outcome.out, HasSubstr("--temperature"));
+  EXPECT_THAT(outcome.out, HasSubstr("1: it breaks some"));
+  EXPECT_THAT(kvsim({"--help"}).out, HasSubstr("1 'dram check' found"));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `kvsim dram run` and `bench` as a user meets them.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <fstream>
@@ -73,6 +74,10 @@ TEST_F(DramRun, SerialPartsAreServedButHaveNoCommands) {
   EXPECT_THAT(psram({"--refresh", "per_bank"}).err, HasSubstr("has no refresh of one bank"));
 }
 
+TEST_F(DramRun, ShortRunsHaveATime) {
+  EXPECT_THAT(run("R 0x0\n").out, HasSubstr("simulated       46.88 ns\n"));
+}
+
 TEST_F(DramRun, JsonHasTheKeysOfItsContract) {
   const Outcome outcome = run(trace(5000), {"--format", "json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -115,6 +120,13 @@ TEST_F(DramRun, AMappingFileHasBitsAndNoOrder) {
   const Outcome refused = run(trace(10), {"--mapping", file});
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err, HasSubstr("an order is given by its name"));
+  const Outcome hashed = run(trace(10), {"--mapping", folder.file("h.yaml", "hash: true\n")});
+  EXPECT_EQ(hashed.exit_code, 2);
+  EXPECT_THAT(hashed.err, HasSubstr("h.yaml: hash: is of an order by name"));
+  const std::string shifted = "column: [6-17]\nbank: [0-2]\nrow: [18-31, 3, 4]\n";
+  const Outcome bad = run(trace(10), {"--mapping", folder.file("b.yaml", shifted)});
+  EXPECT_EQ(bad.exit_code, 2);
+  EXPECT_EQ(std::count(bad.err.begin(), bad.err.end(), '\n'), 3) << "one for each coordinate: " << bad.err;
 }
 
 TEST_F(DramRun, ItsCommandsAreLegal) {
@@ -210,14 +222,20 @@ TEST_F(DramRun, PowerOptionsAreChecked) {
     EXPECT_EQ(outcome.exit_code, 2);
     EXPECT_THAT(outcome.err, HasSubstr(message));
   };
-  refused({"--power-down", "1"}, "--power-down: ");
+  const Outcome none = run(trace(10), {"--power-down", "none", "--self-refresh", "none"});
+  EXPECT_EQ(none.exit_code, 0) << none.err;
+  refused({"--power-down", "never"}, "--power-down: 'never' is written none here");
+  refused({"--power-down", "1"}, "--power-down: '1' has no unit");
   refused({"--power-down", "2s"}, "--power-down: '2s' is not up to 1 s");
-  refused({"--power-down", "2us", "--self-refresh", "1us"}, "--self-refresh: is not above --power-down");
+  refused({"--power-down", "2us", "--self-refresh", "1us"},
+          "--self-refresh: '1 us' is not above the 2 us after which a rank powers down");
   refused({"--self-refresh", "1us", "--refresh", "none"}, "--self-refresh: a rank that is not refreshed");
   refused({"--temperature", "126 C"}, "--temperature: '126 C' is not from -40 C to 125 C");
   refused({"--postponed-refreshes", "9"}, "--postponed-refreshes: '9' is not a whole number from 0 to 8");
   refused({"--power-over-time", folder.path("p.csv"), "--power-interval", "0 ns"}, "--power-interval: ");
-  refused({"--power-over-time", "/nowhere/p.csv"}, "/nowhere/p.csv: cannot be written");
+  refused({"--power-over-time", "/nowhere/p.csv"}, "cannot write /nowhere/p.csv: No such file");
+  refused({"--power-over-time", folder.path(".")}, "it exists and is not a regular file");
+  refused({"--power-interval", "1 us"}, "--power-interval: is that of --power-over-time, which is not given");
 }
 
 TEST_F(DramRun, HeatCostsRefreshes) {
@@ -295,6 +313,8 @@ TEST_F(DramRun, WrongInputEndsWithTwo) {
 TEST_F(DramRun, AnEmptyTraceIsServedAtOnce) {
   const Outcome outcome = run("", {"--format", "json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, ::testing::StartsWith("note: "));
+  EXPECT_THAT(outcome.err, HasSubstr("t.txt: has no requests\n"));
   EXPECT_EQ(json::parse(outcome.out)["requests"], 0);
   EXPECT_EQ(json::parse(outcome.out)["bandwidth_gbs"], 0);
   EXPECT_EQ(run("").exit_code, 0);

@@ -87,4 +87,15 @@ Outcome kvsim(const std::vector<std::string>& arguments, int interrupt_after_ms)
           .err = read_file(folder.path("err"))};
 }
 
+Outcome shell(const std::string& script) {
+  const TemporaryFolder folder;
+  const std::string whole = "cd '" KVSIM_SOURCE_DIR "'\nK='" KVSIM_BINARY "'\n" + script;
+  const std::string command = "sh '" + folder.file("script", whole) + "' >'" + folder.path("out") + "' 2>'" +
+                              folder.path("err") + "'";
+  const int status = std::system(command.c_str());
+  return {.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+          .out = read_file(folder.path("out")),
+          .err = read_file(folder.path("err"))};
+}
+
 }  // namespace kvsim::testing

@@ -18,6 +18,9 @@ struct Outcome {
 /// sends SIGINT after so long.
 [[nodiscard]] Outcome kvsim(const std::vector<std::string>& arguments, int interrupt_after_ms = 0);
 
+/// Runs a script of sh in which $K is the binary, for what signals, limits and pipes do to it.
+[[nodiscard]] Outcome shell(const std::string& script);
+
 /// An empty folder that is removed with its content at the end of the scope.
 class TemporaryFolder {
  public:
