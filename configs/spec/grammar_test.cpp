@@ -47,6 +47,23 @@ TEST(ClockedTime, RoundTrips) {
   }
 }
 
+TEST(DataRates, AreInTransfersAndNotInHertz) {
+  const auto reason = [](std::string_view text) { return parse<DataRate>(text).reason; };
+  EXPECT_EQ(parse<DataRate>("4266 MT/s").value, DataRate(4266_MHz));
+  EXPECT_EQ(parse<DataRate>("6.4 GT/s").value, DataRate(6400_MHz));
+  EXPECT_EQ(to_text(DataRate(6400_MHz)), "6400 MT/s");
+  for (const char* text : {"1.6 GHz", "1600 MHz", "1600000000 Hz", "1600 XHz"}) {
+    EXPECT_THAT(reason(text), HasSubstr("a data rate is in MT/s")) << text;
+  }
+  EXPECT_EQ(reason("1600"), "has no unit; write it as 1600 MT/s, 1600 GT/s, ... (a data rate)");
+  EXPECT_THAT(reason("1600 MB/s"), HasSubstr("has the unknown unit 'MB/s'"));
+  Random random(12);
+  for (int i = 0; i < 5'000; ++i) {
+    const DataRate rate(Hertz(static_cast<std::int64_t>(random.below(20'000'000'000))));
+    EXPECT_EQ(parse<DataRate>(to_text(rate)).value, rate) << to_text(rate);
+  }
+}
+
 TEST(ClockedTime, LastsTheLongerOfTheTwo) {
   EXPECT_EQ(duration({18_ns, 0}, 600_MHz), 18_ns);
   EXPECT_EQ(duration({0_ps, 6}, 600_MHz), 10_ns);
