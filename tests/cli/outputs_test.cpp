@@ -125,11 +125,15 @@ TEST_F(Outputs, RowsOfPowerAreCounted) {
 TEST_F(Outputs, NamedPipesAreRefusedAsInputs) {
   const std::string pipe = folder.path("pipe.yaml");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  for (const std::string& arguments :
-       {"dram run --part lpddr4-3200 --trace PIPE", "dram run --part PIPE --trace '" + trace + "'",
-        "dram run --part lpddr4-3200 --mapping PIPE --trace '" + trace + "'",
-        std::string("dram check --part lpddr4-3200 PIPE"), std::string("run PIPE"),
-        std::string("replay PIPE"), std::string("validate PIPE")}) {
+  const std::string with_trace = "--trace '" + trace + "'";
+  const std::vector<std::string> readers = {"dram run --part lpddr4-3200 --trace PIPE",
+                                            "dram run --part PIPE " + with_trace,
+                                            "dram run --part lpddr4-3200 --mapping PIPE " + with_trace,
+                                            "dram check --part lpddr4-3200 PIPE",
+                                            "run PIPE",
+                                            "replay PIPE",
+                                            "validate PIPE"};
+  for (const std::string& arguments : readers) {
     std::string named = arguments;
     named.replace(named.find("PIPE"), 4, "'" + pipe + "'");
     const Outcome outcome = shell("timeout 20 $K " + named);
