@@ -38,6 +38,9 @@ constexpr std::array kCommands = {
     Command{"dram", "run|bench|check [options]",
             "Plays requests on a DRAM part by itself, measures it, or checks a command trace.",
             "  kvsim dram bench --part lpddr4-3200", run_dram},
+    Command{"trace", "info FILE [options]",
+            "Looks into a memory trace that was captured from a real program.",
+            "  kvsim trace info decode.lackey.zst --regions decode.regions.csv", run_trace},
     Command{"list", "devices|llms|formats|dram", "Prints the ids of the catalogue, one a line.",
             "  kvsim list devices", run_list},
 };
