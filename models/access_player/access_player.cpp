@@ -28,6 +28,15 @@ config::CacheSpec private_cache(const config::CoreSpec& core) {
           .bandwidth = {}};
 }
 
+Segment line_segment(trace::Address line, Access access, Owner owner) {
+  Segment segment;
+  segment.address = line;
+  segment.row_bytes = segment.stride = Bytes(kLineBytes);
+  segment.access = access;
+  segment.owner = owner;
+  return segment;
+}
+
 }  // namespace
 
 AccessPlayer::AccessPlayer(const config::DeviceSpec& device)
@@ -73,35 +82,34 @@ void AccessPlayer::access(trace::Address line, Access access, Owner owner) {
   }
 }
 
-/// As far ahead as the reorder buffer holds instructions.
+/// Loads reach as far ahead as the reorder buffer holds instructions. What the core does until the line after
+/// it is work on this line, so it is held back until that is known.
 void AccessPlayer::fill(trace::Address line, Owner owner) {
+  flush();
   const std::int64_t apart = std::max<std::int64_t>(1, std::exchange(instructions_, 0));
+  Segment segment = line_segment(line, Access::read, owner);
+  segment.demand_lines = std::clamp<std::int64_t>(core_.reorder_buffer / apart, 1, core_.demand_misses);
+  segment.lead_in = std::exchange(lead_in_, Picoseconds());
   moved_.push_back({line, Access::read});
-  push({.address = line,
-        .row_bytes = Bytes(kLineBytes),
-        .rows = 1,
-        .stride = Bytes(kLineBytes),
-        .access = Access::read,
-        .owner = owner,
-        .per_line = {},
-        .demand_lines = std::clamp<std::int64_t>(core_.reorder_buffer / apart, 1, core_.demand_misses),
-        .lead_in = std::exchange(lead_in_, Picoseconds()),
-        .posted = false});
+  held_.push_back(segment);
 }
 
 void AccessPlayer::write_back(const WriteBack& line) {
   ++levels_[1].write_backs;
+  Segment segment = line_segment(line.address, Access::write, line.owner);
+  segment.posted = true;
   moved_.push_back({line.address, Access::write});
-  push({.address = line.address,
-        .row_bytes = Bytes(kLineBytes),
-        .rows = 1,
-        .stride = Bytes(kLineBytes),
-        .access = Access::write,
-        .owner = line.owner,
-        .per_line = {},
-        .demand_lines = 1,
-        .lead_in = {},
-        .posted = true});
+  held_.push_back(segment);
+}
+
+void AccessPlayer::flush() {
+  if (!held_.empty() && held_.front().access == Access::read) {
+    held_.front().per_line = std::exchange(lead_in_, Picoseconds());
+  }
+  for (const Segment& segment : held_) {
+    push(segment);
+  }
+  held_.clear();
 }
 
 void AccessPlayer::push(const Segment& segment) {
@@ -123,11 +131,13 @@ void AccessPlayer::run() {
 }
 
 AccessPlayer::Played AccessPlayer::drain() {
+  lead_in_ += std::exchange(work_, Picoseconds());
+  instructions_ = 0;
+  flush();
   while (outstanding_ > 0) {
     run();
   }
-  const Picoseconds now =
-      stream_.used_until() + std::exchange(lead_in_, Picoseconds()) + std::exchange(work_, Picoseconds());
+  const Picoseconds now = stream_.used_until() + std::exchange(lead_in_, Picoseconds());
   const BusTime bus = path_->bus_time();
   const Played played{now, settle(now - drained_, bus - bus_, stream_.engine_time())};
   bus_ = bus;

@@ -62,6 +62,7 @@ class AccessPlayer {
  private:
   void fill(trace::Address line, Owner owner);
   void write_back(const WriteBack& line);
+  void flush();
   void push(const Segment& segment);
   void run();
 
@@ -73,6 +74,7 @@ class AccessPlayer {
   Cache llc_;
   std::array<LevelCounts, kLevels> levels_{};
   std::vector<Moved> moved_;
+  std::vector<Segment> held_;      ///< the last line from DRAM, and write-backs since
   Picoseconds work_;               ///< since the last line from beyond the private cache,
   Picoseconds lead_in_;            ///< and since the last one from DRAM
   std::int64_t instructions_ = 0;  ///< since then

@@ -62,6 +62,26 @@ TEST(AccessPlayer, WorkBetweenLinesIsTheTimeWhereMemoryIsFaster) {
   EXPECT_EQ(played.account.total(), played.now);
 }
 
+/// Pages apart, so that no prefetcher helps: loads that are within the reorder buffer overlap with the work
+/// before them, and those beyond it come after it.
+TEST(AccessPlayer, LoadsReachAsFarAsTheReorderBuffer) {
+  const config::DeviceSpec device = without_refresh(testing::device());
+  AccessPlayer alone(device);
+  read_lines(alone, 0, 1);
+  const Picoseconds latency = alone.drain().now;
+  const auto time = [&](std::int64_t instructions) {
+    AccessPlayer player(device);
+    for (trace::Address i = 0; i < 100; ++i) {
+      read_lines(player, i * 3 * 4096, 1);
+      player.work(200_ns, instructions);
+    }
+    return player.drain().now;
+  };
+  EXPECT_LT(time(10), 100 * 200_ns + 2 * latency);
+  EXPECT_GE(time(1000), 100 * (200_ns + latency - 18_ns));  // a row may be open already, which saves tRCD
+  EXPECT_EQ(time(200), time(1000));
+}
+
 TEST(AccessPlayer, HitsOfTheLastLevelCacheTakeItsBandwidth) {
   const config::DeviceSpec device = testing::device();
   AccessPlayer player(device);
