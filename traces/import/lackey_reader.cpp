@@ -267,10 +267,10 @@ void LackeyReader::fail(std::size_t column, std::string_view what) const {
 
 bool looks_like_lackey(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
-  std::array<char, 4> first{};
+  std::array<char, 7> first{};
   file.read(first.data(), first.size());
   const std::string_view start(first.data(), static_cast<std::size_t>(file.gcount()));
-  return start.starts_with("\x1f\x8b") || start == "\x28\xb5\x2f\xfd" || start.starts_with("# ") ||
+  return start.starts_with("\x1f\x8b") || start.starts_with("\x28\xb5\x2f\xfd") || start == "# token" ||
          start.starts_with("==") || (start.size() >= 3 && kind_of(start.data()));
 }
 

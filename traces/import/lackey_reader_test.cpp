@@ -177,7 +177,7 @@ TEST(LackeyReader, KnowsItsFilesByTheirStart) {
   }
   EXPECT_TRUE(looks_like_lackey(TemporaryFile(gzip(" L 1,1\n")).path()));
   EXPECT_TRUE(looks_like_lackey(TemporaryFile(zstd(" L 1,1\n")).path()));
-  for (const char* text : {"", "L", "hello\n", "\x89KVT\r\n", "device: rk3588\n"}) {
+  for (const char* text : {"", "L", "hello\n", "\x89KVT\r\n", "device: rk3588\n", "# a scenario\n"}) {
     EXPECT_FALSE(looks_like_lackey(TemporaryFile(text).path())) << text;
   }
 }

@@ -15,7 +15,6 @@ using What = LackeyEvent::What;
 
 namespace {
 
-constexpr std::size_t kMostPages = std::size_t{1} << 21;  // 8 GiB of them
 constexpr std::size_t kMostTokens = 65'536;
 constexpr std::uint64_t kNoLine = ~std::uint64_t{0};
 
@@ -44,8 +43,8 @@ void add_counts(ScopeInfo& sum, const ScopeInfo& scope) {
 
 }  // namespace
 
-TraceInfoCollector::TraceInfoCollector(const RegionMap& regions)
-    : regions_(regions), last_lines_(regions.kinds().size()) {
+TraceInfoCollector::TraceInfoCollector(const RegionMap& regions, std::size_t most_pages)
+    : regions_(regions), most_pages_(most_pages), last_lines_(regions.kinds().size()) {
   info_.file.kinds.resize(regions.kinds().size());
   scope_.kinds.resize(regions.kinds().size());
 }
@@ -144,10 +143,9 @@ TraceInfoCollector::Page& TraceInfoCollector::find_page(std::uint64_t number) {
   if (found != by_number_.end()) {
     return *found->second;
   }
-  if (pages_.size() == kMostPages) {
-    throw UserError(fmt::format(
-        "the trace touches more than {} GiB of memory in pages of {} KiB; cut it into several files",
-        kMostPages * kPageBytes >> 30, kPageBytes >> 10));
+  if (pages_.size() == most_pages_) {
+    throw UserError(fmt::format("the trace touches more than {} pages of {} KiB; cut it into several files",
+                                most_pages_, kPageBytes >> 10));
   }
   Page& page = pages_.emplace_back();
   page.number = number;

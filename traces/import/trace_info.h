@@ -58,15 +58,17 @@ struct TraceInfo {
 /// writes, of the token in hand and of the file: half of those pages at most.
 class TraceInfoCollector {
  public:
-  /// `regions` outlives the collector.
-  explicit TraceInfoCollector(const RegionMap& regions);
+  static constexpr std::uint64_t kPageBytes = 4096;
+  static constexpr std::size_t kMostPages = std::size_t{1} << 21;  ///< 8 GiB of them
 
-  /// Throws UserError if the trace touches more than 8 GiB, or has more than 65,536 tokens.
+  /// `regions` outlives the collector.
+  explicit TraceInfoCollector(const RegionMap& regions, std::size_t most_pages = kMostPages);
+
+  /// Throws UserError if the trace touches more than `most_pages`, or has more than 65,536 tokens.
   void take(std::span<const LackeyEvent> events);
   [[nodiscard]] TraceInfo finish();
 
  private:
-  static constexpr std::uint64_t kPageBytes = 4096;
   static constexpr std::size_t kWords = kPageBytes / 64;  ///< a word is the 64 bytes of a line
   using Bits = std::array<std::uint64_t, kWords>;
 
@@ -93,6 +95,7 @@ class TraceInfoCollector {
                    std::array<std::uint64_t, 2> bounds, KindInfo& info);
 
   const RegionMap& regions_;
+  std::size_t most_pages_;
   TraceInfo info_;
   ScopeInfo scope_;
   std::deque<Page> pages_;

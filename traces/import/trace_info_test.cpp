@@ -207,6 +207,14 @@ TEST(TraceInfo, IsTheSameAsSetsOfBytes) {
   }
 }
 
+TEST(TraceInfo, PagesHaveALimit) {
+  const RegionMap map;
+  TraceInfoCollector collector(map, 3);
+  collector.take(read_text(" L 0,1\n L 1000,1\n L 5fff,1\n S 1fff,1\n"));
+  const auto fourth = [&] { collector.take(read_text(" L 1fff,2\n")); };
+  EXPECT_THAT(message_of(fourth), HasSubstr("touches more than 3 pages of 4 KiB"));
+}
+
 TEST(TraceInfo, TokensHaveALimit) {
   std::vector<LackeyEvent> events;
   for (std::uint64_t i = 0; i <= 65'536; ++i) {
