@@ -111,8 +111,7 @@ const Schema<CoreSpec>& schema<CoreSpec>() {
              "demand misses that the prefetcher needs before it runs ahead")
            .between(0, 1024),
        field("store_lines", &T::store_lines, "lines of stores in flight").between(1, 1024),
-       field("l2_size", &T::l2_size,
-             "private cache that random accesses hit in; for checks of random latency")
+       field("l2_size", &T::l2_size, "private cache; for replays of captures and checks of random latency")
            .between(0_B, 1_GiB),
        field("l2_latency", &T::l2_latency, "its load to use, beyond L1; for checks of random latency")
            .between(0_ps, 1_us),

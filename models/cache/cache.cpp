@@ -37,11 +37,22 @@ CacheAccess Cache::access(trace::Address address, trace::Access access, Owner ow
   Line* const gap = found != set + ways_ ? found : set + ways_ - 1;
   std::move_backward(set, gap, gap + 1);
   *set = line;
-  if (line.dirty && !booked) {
+  if (line.dirty && !booked && passed_ > Bytes()) {
     dirty_.push({.number = number, .used_at = passed_});
   }
   ++(result.hit ? hits_ : misses_);
   return result;
+}
+
+void Cache::pass(Bytes bytes) {
+  if (passed_ == Bytes() && bytes > Bytes()) {
+    for (const Line& line : lines_) {
+      if (line.dirty) {
+        dirty_.push({.number = line.number, .used_at = line.used_at});
+      }
+    }
+  }
+  passed_ += bytes;
 }
 
 std::optional<WriteBack> Cache::take_expired() {

@@ -36,7 +36,7 @@ class Cache {
 
   /// A stream of `bytes` passes through that is larger than the cache, so that none of it will be found
   /// again. It ages what is there as single accesses would, at no cost per line.
-  void pass(Bytes bytes) { passed_ += bytes; }
+  void pass(Bytes bytes);
   /// The next modified line that passing streams have pushed out, if any.
   std::optional<WriteBack> take_expired();
 
@@ -65,7 +65,9 @@ class Cache {
   std::uint64_t sets_;
   std::vector<Line> lines_;  ///< sets of ways, most recently used first
   Bytes passed_;
-  Fifo<DirtyLine> dirty_;  ///< modified lines, each time they were used, in order of passed_
+  /// Modified lines, each time they were used, in order of passed_. None before the first stream passes:
+  /// they have one age, and are booked then.
+  Fifo<DirtyLine> dirty_;
   std::int64_t hits_ = 0;
   std::int64_t misses_ = 0;
 };

@@ -23,9 +23,11 @@ constexpr std::array kCommands = {
             "  kvsim run scenarios/rk3588_llama8b.yaml --set engine.weights=Q8_0 --set workload.prompt=2048\n"
             "  kvsim run scenarios/rk3588_llama8b.yaml --format json --record llama8b.kvt",
             run_run},
-    Command{"replay", "TRACE [options]", "Simulates a recorded access stream, on its own device or another.",
+    Command{"replay", "TRACE [options]",
+            "Simulates a recorded access stream, on its own device or another, or a captured one.",
             "  kvsim replay llama8b.kvt\n"
-            "  kvsim replay llama8b.kvt --device rk3588_lpddr5",
+            "  kvsim replay llama8b.kvt --device rk3588_lpddr5\n"
+            "  kvsim replay decode.lackey.zst --regions decode.regions.csv --device rk3588",
             run_replay},
     Command{"validate", "FILE...", "Reads scenario files and tells all mistakes in them.",
             "  kvsim validate scenarios/*.yaml", run_validate},
@@ -38,6 +40,9 @@ constexpr std::array kCommands = {
     Command{"dram", "run|bench|check [options]",
             "Plays requests on a DRAM part by itself, measures it, or checks a command trace.",
             "  kvsim dram bench --part lpddr4-3200", run_dram},
+    Command{"trace", "info FILE [options]",
+            "Looks into a memory trace that was captured from a real program.",
+            "  kvsim trace info decode.lackey.zst --regions decode.regions.csv", run_trace},
     Command{"list", "devices|llms|formats|dram|cores|tensor_types",
             "Prints the ids of the catalogue, one a line.", "  kvsim list devices", run_list},
 };

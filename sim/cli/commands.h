@@ -30,6 +30,10 @@ int run_validate(const Command& self, const std::vector<std::string>& arguments)
 int run_explain(const Command& self, const std::vector<std::string>& arguments);
 int run_list(const Command& self, const std::vector<std::string>& arguments);
 
+/// `kvsim trace info`.
+int run_trace(const Command& self, const std::vector<std::string>& arguments);
+int trace_info(const Command& self, const std::vector<std::string>& arguments);
+
 /// `kvsim dram run|bench|check`.
 int run_dram(const Command& self, const std::vector<std::string>& arguments);
 int dram_run(const Command& self, const std::vector<std::string>& arguments);

@@ -12,6 +12,7 @@
 #include "configs/error/error.h"
 #include "configs/spec/explain.h"
 #include "configs/spec/resolve.h"
+#include "sim/cli/capture_command.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/cli/output.h"
@@ -165,12 +166,17 @@ int run_run(const Command& self, const std::vector<std::string>& arguments) {
 int run_replay(const Command& self, const std::vector<std::string>& arguments) {
   Options options(self);
   add_common(options);
-  options.add()("device", po::value<std::string>(), "replace the recorded device by this one (id or file)");
+  options.add()("device", po::value<std::string>(),
+                "replace the recorded device by this one (id or file); of a capture: the device");
+  add_capture_options(options);
   if (!options.parse(arguments)) {
     return 0;
   }
-  const Writer writer = writer_of(options.text("format"));
   const std::string path = only_argument(options, "trace file");
+  if (is_capture(options, path)) {
+    return replay_capture(options, path);
+  }
+  const Writer writer = writer_of(options.text("format"));
   trace::TraceReader reader(path);
   config::Scenario scenario =
       config::restore_scenario(reader.header().configuration, replay_overrides(options), path);

@@ -176,6 +176,12 @@ void TraceReader::Impl::check_totals() {
   }
 }
 
+bool is_recording(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string magic(kMagic.size(), '\0');
+  return file.read(magic.data(), static_cast<std::streamsize>(magic.size())) && magic == kMagic;
+}
+
 TraceReader::TraceReader(std::filesystem::path path) : impl_(std::make_unique<Impl>(std::move(path))) {}
 
 TraceReader::~TraceReader() = default;

@@ -26,4 +26,7 @@ class TraceReader final : public AccessSource {
   std::unique_ptr<Impl> impl_;
 };
 
+/// Whether the file begins as one that kvsim has recorded.
+[[nodiscard]] bool is_recording(const std::filesystem::path& path);
+
 }  // namespace kvsim::trace
