@@ -28,7 +28,7 @@ Bytes bytes_read_once(const std::vector<ThreadWork>& threads) {
 }
 
 Cpu::Cpu(const sc_core::sc_module_name& name, const config::DeviceSpec& device, MemoryPath& path)
-    : sc_module(name), path_(path), cache_(device.llc) {
+    : sc_module(name), path_(path), cache_(device.llc), skipped_(cache_, device.llc) {
   for (const config::ClusterSpec& cluster : device.clusters) {
     for (std::int64_t i = 0; i < cluster.count; ++i) {
       const std::string core = "core" + std::to_string(cores_.size());
@@ -42,9 +42,9 @@ TimeAccount Cpu::run(const std::vector<ThreadWork>& threads, Bytes read_once) {
   check(threads.size() <= cores_.size(), "every thread has a core");
   const Picoseconds begin = now();
   const BusTime bus = path_.bus_time();
-  const bool passes_cache = read_once > cache_.size();
+  skipped_.catch_up();
   for (std::size_t i = 0; i < threads.size(); ++i) {
-    cores_[i]->start(threads[i], passes_cache);
+    cores_[i]->start(threads[i], passes_cache(read_once));
   }
   const CpuCore* last = nullptr;
   for (std::size_t i = 0; i < threads.size(); ++i) {

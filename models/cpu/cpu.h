@@ -11,6 +11,7 @@
 #include "models/accounting/time_account.h"
 #include "models/cache/cache.h"
 #include "models/cpu/cpu_core.h"
+#include "models/cpu/skipped_work.h"
 #include "models/memory_path/memory_path.h"
 
 namespace kvsim::model {
@@ -30,14 +31,18 @@ class Cpu : public sc_core::sc_module {
   /// operator the bytes of the whole, so that the part is like it.
   [[nodiscard]] TimeAccount run(const std::vector<ThreadWork>& threads, Bytes read_once);
 
-  /// An operator that moves `bytes` is not simulated: what it would push out of the cache must not be found
-  /// there.
-  void skip(Bytes bytes) { cache_.pass(bytes); }
+  /// An operator is not simulated, or only a part of it was: the next one finds the cache as it leaves it.
+  void skip(const std::vector<ThreadWork>& threads, Bytes read_once) {
+    skipped_.add(threads, passes_cache(read_once));
+  }
 
  private:
+  [[nodiscard]] bool passes_cache(Bytes read_once) const { return read_once > cache_.size(); }
+
   MemoryPath& path_;
   std::vector<std::unique_ptr<CpuCore>> cores_;
   Cache cache_;
+  SkippedWork skipped_;
 };
 
 }  // namespace kvsim::model

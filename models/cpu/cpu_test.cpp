@@ -131,7 +131,7 @@ TEST(Cpu, WhatASkippedOperatorPushesOutIsNotFound) {
   Soc soc("soc", testing::device(), Granularity::burst);
   simulate([&] {
     soc.run(split(0, 2_MiB, 4));
-    soc.skip(4_MiB);  // more than the cache holds
+    soc.skip(split(1 << 28, 4_MiB, 4));  // more than the cache holds
     soc.run(split(0, 2_MiB, 4));
   });
   EXPECT_EQ(soc.counters().read, 4_MiB);

@@ -292,12 +292,10 @@ void ChannelController::describe(const Candidate& c, Served& served) const {
   served.bank = c.bank;
   served.access = run.access;
   served.last = served.bursts == run.bursts;
-  if (run.pieces == 1) {
-    served.pieces = served.last ? 1 : 0;
-  } else {
-    served.pieces =
-        served.last ? run.pieces : static_cast<std::uint16_t>(served.bursts / (run.bursts / run.pieces));
-  }
+  const int left = run.bursts - served.bursts;
+  served.pieces = static_cast<std::uint16_t>(run.pieces == 1 ? (left == 0 ? 1 : 0)
+                                                             : run.pieces - (left + entry.piece_bursts - 1) /
+                                                                                entry.piece_bursts);
 
   served.row_state = entry.row_state;
   served.column = c.time;

@@ -71,7 +71,8 @@ class ChannelController {
     std::int64_t number = 0;       ///< counts up in the order of arrival
     std::int64_t last_number = 0;  ///< of its youngest piece
     RowState row_state = RowState::hit;
-    Cycle last_arrival = 0;  ///< of its youngest piece
+    std::uint16_t piece_bursts = 1;  ///< of each of its pieces, before the first was begun
+    Cycle last_arrival = 0;          ///< of its youngest piece
     Cycle opening = 0;
     Cycle activated = 0;
   };
@@ -186,6 +187,7 @@ class ChannelController {
   }
   [[nodiscard]] std::uint16_t train_length(const Candidate& c, Cycle spacing) const;
   [[nodiscard]] Cycle older_row_ready(const Candidate& c) const;
+  [[nodiscard]] std::uint16_t whole_pieces(const Entry& entry, std::uint16_t bursts) const;
   [[nodiscard]] std::uint16_t bursts_at(const RowRun& run, Cycle time) const;
   [[nodiscard]] bool other_group_is_ready(std::uint16_t bank, unsigned list, Cycle time) const;
 

@@ -117,12 +117,19 @@ void ChannelController::select(unsigned list) {
 }
 
 /// Whether a command can let an activate pass: the data bus has been idle by then anyway, or will be after.
+/// Where one bank group alone has bursts, what holds it up is the distance between them, not the bus.
 bool ChannelController::can_wait(const Candidate& c, unsigned list) const {
   if (c.command == Command::precharge) {
     return true;
   }
-  return c.time + (is_read(c.command) ? t_.read_latency : t_.write_latency) > data_end_ ||
-         !is_followed(c, list);
+  const bool read = is_read(c.command);
+  if (c.time + (read ? t_.read_latency : t_.write_latency) <= data_end_) {
+    return !is_followed(c, list);
+  }
+  const std::uint16_t group = group_of(c.bank);
+  const Cycle spacing = read ? t_.tCCD_L : t_.tCCD_L_WR;
+  const bool chained = c.time == (read ? last_read_in_group_ : last_write_in_group_)[group] + spacing;
+  return !chained || other_group_is_ready(c.bank, list, c.time + spacing) || !is_followed(c, list);
 }
 
 /// Whether another burst could come right behind that of a column command.
@@ -360,24 +367,31 @@ std::uint16_t ChannelController::train_length(const Candidate& c, Cycle spacing)
     return 1;
   }
   std::uint16_t bursts = std::min(max_bursts_, bursts_at(run, c.time));
-  if (joins_ && spacing > t_.tCCD && other_group_is_ready(c.bank, list_of(run.access), c.time + spacing)) {
-    bursts = 1;
+  // Row commands come between the bursts of a line of its own, and other bank groups' bursts between those of
+  // a row.
+  if (joins_ && (run.pieces == 1 || (spacing > t_.tCCD &&
+                                     other_group_is_ready(c.bank, list_of(run.access), c.time + spacing)))) {
+    return 1;
   }
   const Cycle due = joins_ && bursts > 1 ? std::min(limit_[c.bank], older_row_ready(c)) : limit_[c.bank];
   if (due != kNever && c.time + bursts * spacing > due) {
     bursts = static_cast<std::uint16_t>(std::clamp<Cycle>((due - c.time + spacing - 1) / spacing, 1, bursts));
   }
-  if (run.pieces > 1) {  // whole pieces, and no more than until the bus may have to turn
-    const int piece = run.bursts / run.pieces;
-    if (!pooled_ && queued_[0] > 0 && queued_[1] > 0) {
-      const std::int64_t left =
-          run.access == Access::write ? queued_[1] - spec_.write_low : spec_.write_high - queued_[1];
-      bursts =
-          static_cast<std::uint16_t>(std::min<std::int64_t>(bursts, std::max<std::int64_t>(1, left) * piece));
-    }
-    bursts = static_cast<std::uint16_t>(std::max(1, bursts / piece) * piece);
+  return run.pieces > 1 ? whole_pieces(entries_[c.entry], bursts) : bursts;
+}
+
+/// Of `bursts` what makes whole pieces, and no more than until the bus may have to turn.
+std::uint16_t ChannelController::whole_pieces(const Entry& entry, std::uint16_t bursts) const {
+  const RowRun& run = entry.run;
+  const std::int64_t piece = entry.piece_bursts;
+  const std::int64_t first = run.bursts - piece * (run.pieces - 1);  // it may have been begun
+  std::int64_t further = std::max<std::int64_t>(0, bursts - first) / piece;
+  if (!pooled_ && queued_[0] > 0 && queued_[1] > 0) {
+    const std::int64_t left =
+        run.access == Access::write ? queued_[1] - spec_.write_low : spec_.write_high - queued_[1];
+    further = std::min(further, std::max<std::int64_t>(1, left) - 1);
   }
-  return bursts;
+  return static_cast<std::uint16_t>(first + further * piece);
 }
 
 }  // namespace kvsim::model

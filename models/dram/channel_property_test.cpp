@@ -62,6 +62,11 @@ void randomise_policies(config::DeviceSpec& device, Random& random) {
   }
 }
 
+/// One to four of them, as many as a channel can have.
+std::int64_t some_ranks(const config::DramPartSpec& part, std::size_t number) {
+  return std::min<std::int64_t>(1 + static_cast<std::int64_t>(number % 4), 64 / part.banks);
+}
+
 config::DeviceSpec ddr5_device() {
   config::DeviceSpec device = testing::device();
   device.dram = config::load_dram_part("ddr5_4800");
@@ -90,7 +95,7 @@ std::vector<Case> cases() {
           randomise_controller(c.device.controller, random);
           c.device.controller.refresh = refresh;
           c.device.controller.turnaround = turnaround;
-          c.device.controller.ranks = 1 + static_cast<std::int64_t>(all.size() / 2 % 2);
+          c.device.controller.ranks = some_ranks(c.device.dram, all.size());
           all.push_back(c);
         }
       }
@@ -103,15 +108,7 @@ std::vector<Case> cases() {
     c.seed = all.size();
     Random random(c.seed);
     randomise_policies(c.device, random);
-    all.push_back(c);
-  }
-  for (std::size_t i = 0; i < plain; ++i) {
-    Case c = all[i];
-    if (3 * c.device.dram.banks > 64) {
-      continue;  // more banks than a channel can have
-    }
-    c.name += "_three_ranks";
-    c.device.controller.ranks = 3;
+    c.device.controller.ranks = some_ranks(c.device.dram, i % plain + i / plain);
     all.push_back(c);
   }
   return all;

@@ -63,7 +63,11 @@ void ChannelController::enqueue(const RowRun& run) {
   }
   const std::uint16_t index = free_.back();
   free_.pop_back();
-  entries_[index] = {.run = run, .number = accepted_, .last_number = accepted_, .last_arrival = run.arrival};
+  entries_[index] = {.run = run,
+                     .number = accepted_,
+                     .last_number = accepted_,
+                     .piece_bursts = static_cast<std::uint16_t>(run.bursts / run.pieces),
+                     .last_arrival = run.arrival};
   ++accepted_;
   link(index);
 }
@@ -99,7 +103,7 @@ bool ChannelController::join(const RowRun& run) {
   for (std::uint16_t i = bank.tail[list_of(run.access)]; i != kNone; i = entries_[i].previous) {
     RowRun& queued = entries_[i].run;
     if (queued.row == run.row && queued.access == run.access && queued.masked == run.masked &&
-        queued.bursts * run.pieces == run.bursts * queued.pieces) {
+        entries_[i].piece_bursts * run.pieces == run.bursts) {
       queued.bursts = static_cast<std::uint16_t>(queued.bursts + run.bursts);
       queued.pieces = static_cast<std::uint16_t>(queued.pieces + run.pieces);
       entries_[i].last_arrival = run.arrival;

@@ -253,10 +253,13 @@ void RequestPlayer::note_served(std::size_t channel, const Served& served) {
   channels_[channel].bus.add(served);
   const bool read = served.access == Access::read;
   if (served.pieces > 0) {
-    const Cycle each = served.pieces == 1 ? served.bursts : served.bursts / served.pieces;
+    // Each with its last burst; of the first piece some may have gone before.
+    const Cycle each =
+        served.pieces == 1 ? served.bursts : (served.bursts + served.pieces - 1) / served.pieces;
     const Cycle spacing = each * served.spacing;
+    const Cycle last = served.column + (served.bursts - 1) * served.spacing;
     places_[queue_of(channel, served.bank, served.access)].push(
-        {.first = served.column + spacing - served.spacing, .spacing = spacing, .count = served.pieces});
+        {.first = last - (served.pieces - 1) * spacing, .spacing = spacing, .count = served.pieces});
     if (joins_ && read) {
       const Cycle first = served.data_end - (served.pieces - 1) * spacing;
       latency_sum_ += served.pieces * first + spacing * served.pieces * (served.pieces - 1) / 2;

@@ -235,16 +235,28 @@ struct Agreement {
   std::int64_t streams;
   config::QueueKind queue;
   double bandwidth;  ///< allowed relative difference
+  std::string part = "lpddr4-3200";
 };
 void PrintTo(const Agreement& c, std::ostream* out) {
-  *out << to_string(c.pattern) << ' ' << c.streams << ' ' << c.read_share
+  *out << c.part << ' ' << to_string(c.pattern) << ' ' << c.streams << ' ' << c.read_share
        << (c.queue == config::QueueKind::bank ? " bank" : "");
 }
 class Trains : public ::testing::TestWithParam<Agreement> {};
 
+/// With the map that `kvsim dram` takes if none is given.
+Rig usual_rig(const std::string& part) {
+  Rig rig;
+  rig.part = config::load_dram_part(part);
+  rig.controller.mapping = {};
+  rig.controller.mapping.order =
+      rig.part.bank_groups > 1 ? config::MapOrder::row_bank_column_group : config::MapOrder::row_bank_column;
+  config::name_masks(rig.controller.mapping, rig.part, {});
+  return rig;
+}
+
 TEST_P(Trains, AgreeWithBursts) {
   const Agreement& c = GetParam();
-  Rig rig;
+  Rig rig = usual_rig(c.part);
   rig.controller.queue = c.queue;
   if (c.queue == config::QueueKind::bank) {
     rig.controller.read_queue = 8;
@@ -273,6 +285,26 @@ INSTANTIATE_TEST_SUITE_P(Patterns, Trains,
                                            Agreement{Pattern::random, 1, 1, kShared, 0.03},
                                            Agreement{Pattern::random, 0.7, 1, kBank, 0.03},
                                            Agreement{Pattern::stride, 1, 1, kShared, 0.03}));
+
+// Where bank groups take turns a row's lines are joined, but their bursts alternate with other groups'.
+std::vector<Agreement> grouped_cases() {
+  std::vector<Agreement> all;
+  for (const std::string& part : dram_parts()) {
+    if (config::load_dram_part(part).bank_groups > 1) {
+      for (const config::QueueKind queue : {kShared, kBank}) {
+        all.push_back({Pattern::seq, 1, 1, queue, 0.005, part});
+      }
+      all.push_back({Pattern::seq, 0.7, 2, kShared, 0.02, part});
+      all.push_back({Pattern::kv, 1, 4, kShared, 0.02, part});
+      all.push_back({Pattern::kv, 0.9, 4, kBank, 0.02, part});
+      all.push_back({Pattern::mix, 0.7, 2, kShared, 0.02, part});
+      all.push_back({Pattern::random, 1, 1, kShared, 0.03, part});
+      all.push_back({Pattern::stride, 1, 1, kShared, 0.02, part});
+    }
+  }
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(BankGroups, Trains, ::testing::ValuesIn(grouped_cases()));
 
 // One read alone: activate, read, and its beats, after the activate's own four edges.
 TEST(RequestPlayer, LatencyOfOneRead) {

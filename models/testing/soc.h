@@ -24,7 +24,7 @@ class Soc : public sc_core::sc_module {
 
   /// Runs one operator on the cores; call from the program. Returns how long it took.
   Picoseconds run(const std::vector<ThreadWork>& threads);
-  void skip(Bytes bytes) { cpu_.skip(bytes); }
+  void skip(const std::vector<ThreadWork>& threads) { cpu_.skip(threads, bytes_read_once(threads)); }
   /// Where the time of all operators so far went.
   [[nodiscard]] const TimeAccount& account() const { return account_; }
   [[nodiscard]] MemoryCounters counters() { return memory_.path().counters(); }

@@ -174,9 +174,11 @@ class Runner : public sc_core::sc_module {
                       .token = generated()};
       return;
     }
-    if (record_.steps.empty() || record_.steps.back().mark.phase != mark.phase) {
+    phase_begins_ = record_.steps.empty() || record_.steps.back().mark.phase != mark.phase;
+    if (phase_begins_) {
       sampler_.begin_phase();
     }
+    step_bytes_ = Bytes();
     record_.steps.push_back({.mark = mark, .total = {}, .half_width = 0, .simulated = 0, .model_bytes = {}});
     pending_.emplace_back();
   }
@@ -204,14 +206,26 @@ class Runner : public sc_core::sc_module {
       book(step.mark, operation.mark.op, m);
       return;
     }
-    const OperatorKind kind = kind_of(operation);
+    const OperatorKind kind = kind_of(operation, before());
+    step_bytes_ += bytes_of(operation);
     if (sampler_.wants(kind, is_knot(step.mark))) {
       sample(operation, kind, step);
     } else {
-      soc_.cpu().skip(bytes_of(operation));
+      skip(operation);
     }
     sampler_.saw(kind);
     count_pending(kind, operation.mark.op);
+  }
+
+  [[nodiscard]] Before before() const {
+    if (record_.steps.size() == 1 || step_bytes_ > spec_.device.llc.size) {
+      return Before::this_step;
+    }
+    return phase_begins_ ? Before::another_phase : Before::another_step;
+  }
+
+  void skip(const Operation& operation) {
+    soc_.cpu().skip(operation.threads, model::bytes_read_once(operation.threads));
   }
 
   void book(const Mark& step, trace::Operator op, const Measurement& m) {
@@ -239,13 +253,18 @@ class Runner : public sc_core::sc_module {
   /// Measures the operator, or a window of it if it is large, scaled to the whole.
   void sample(const Operation& operation, const OperatorKind& kind, StepResult& step) {
     const Bytes bytes = bytes_of(operation);
-    Measurement m = measure_window(operation, kind, window_bytes(kind, bytes), step);
+    Bytes window = window_bytes(kind, bytes);
+    Measurement m = measure_window(operation, kind, window, step);
     if (sampler_.count(kind) == 0) {  // a first one tells how long a window has to be
       pilots_[kind.shape] = Pilot{m.picoseconds() / bytes.as_double()};
-      const Bytes window = window_bytes(kind, bytes);
-      if (window > std::min(bytes, kSmallestWindow)) {
+      const Bytes wanted = window_bytes(kind, bytes);
+      if (wanted > window) {
+        window = wanted;
         m = measure_window(operation, kind, window, step);
       }
+    }
+    if (window < bytes) {
+      skip(operation);
     }
     sampler_.add(kind, m);
   }
@@ -321,6 +340,8 @@ class Runner : public sc_core::sc_module {
   std::unordered_map<std::uint64_t, Pilot> pilots_;  ///< by shape
   std::set<std::int64_t> knots_;                     ///< decode steps
   std::int64_t decoded_ = 0;
+  bool phase_begins_ = false;                  ///< with this step
+  Bytes step_bytes_;                           ///< of its operators so far
   std::vector<std::vector<Pending>> pending_;  ///< by step
   RunRecord record_;
   sc_core::sc_process_handle main_;

@@ -19,6 +19,8 @@ constexpr double kPartTolerance = 4;
 /// Operators that take less than this share of the phase's mean operator need no closer interval than one
 /// that takes this share: norms do not decide a token's time.
 constexpr double kShort = 0.1;
+/// Nor do the first operators of a step, which are few, decide it: their interval may be so many times wider.
+constexpr double kRareTolerance = 4;
 
 /// Quantile 0.975 of Student's t distribution for 1, 2, ... degrees of freedom; beyond the table 1.96 + 2.4 /
 /// degrees, which is right to 0.001.
@@ -56,10 +58,11 @@ bool reads_kv(const Operation& operation) {
 
 }  // namespace
 
-OperatorKind kind_of(const Operation& operation) {
-  OperatorKind kind{.shape = 0, .size = 0, .grows = reads_kv(operation)};
+OperatorKind kind_of(const Operation& operation, Before before) {
+  OperatorKind kind{.shape = 0, .size = 0, .grows = reads_kv(operation), .rare = before != Before::this_step};
   Hash hash;
-  hash << std::uint64_t{kind.grows} << std::uint64_t{operation.threads.size()};
+  hash << static_cast<std::uint64_t>(before) << std::uint64_t{operation.mark.phase == trace::Phase::prefill}
+       << std::uint64_t{kind.grows} << std::uint64_t{operation.threads.size()};
   if (kind.grows) {
     // The tiles of a longer context differ in number and in the size of the last: only who works is alike.
     hash << std::uint64_t{operation.mark.tokens};
@@ -123,7 +126,7 @@ bool Sampler::wants(const OperatorKind& kind, bool knot) const {
     return knot || !kind.grows;
   }
   const double mean = phase_operators_ > 0 ? phase_time_ / phase_operators_ : 0;
-  return !samples->second.settled(relative_error_, kShort * mean);
+  return !samples->second.settled(relative_error_ * (kind.rare ? kRareTolerance : 1), kShort * mean);
 }
 
 void Sampler::saw(const OperatorKind& kind) {

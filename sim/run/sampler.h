@@ -12,14 +12,20 @@
 
 namespace kvsim::sim {
 
-/// Names operators that are alike: same work of every thread, wherever in memory. `size` is what may differ:
-/// for operators that read the KV cache, the bytes they touch, which grow with the context.
+/// What ran before an operator, as far back as the last-level cache remembers: the lines that this
+/// has modified it pushes out.
+enum class Before : std::uint8_t { this_step, another_step, another_phase };
+
+/// Names operators that are alike: prefill or not, same work of every thread, wherever in memory, after work
+/// of the same sort. `size` is what may differ: for operators that read the KV cache, the bytes they touch,
+/// which grow with the context.
 struct OperatorKind {
   std::uint64_t shape = 0;
   double size = 0;
   bool grows = false;
+  bool rare = false;  ///< the first few of a step
 };
-[[nodiscard]] OperatorKind kind_of(const Operation& operation);
+[[nodiscard]] OperatorKind kind_of(const Operation& operation, Before before);
 
 /// A mean with the half-width of its 95 % confidence interval (Student's t).
 struct Estimate {
