@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "configs/units/index.h"
-#include "traces/kv_cache/half.h"
+#include "traces/number/half.h"
 #include "traces/kv_cache/kv_shape.h"
 #include "traces/record/source.h"
 
