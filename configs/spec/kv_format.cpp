@@ -22,7 +22,8 @@ struct NumberInfo {
   KvNumber number;
   std::string_view name;
   std::int64_t block;  ///< values of a block; 0: the user chooses the group
-  std::int64_t bytes;  ///< of a block, with its scale (ggml-common.h); without one if the user chooses the group
+  std::int64_t
+      bytes;  ///< of a block, with its scale (ggml-common.h); without one if the user chooses the group
 };
 
 constexpr std::array kNumbers{
@@ -54,12 +55,14 @@ std::string lower(std::string_view text) {
 }
 
 [[noreturn]] void refuse(std::string_view text, std::string_view reason) {
-  throw UserError(fmt::format("'{}' is no format for the KV cache: {}. Allowed: {}", text, reason, kv_format_choices()));
+  throw UserError(
+      fmt::format("'{}' is no format for the KV cache: {}. Allowed: {}", text, reason, kv_format_choices()));
 }
 
 /// GGML's types and file formats that exist for weights alone: Q4_K_M, q6_K, IQ2_XS, TQ1_0, MXFP4, ...
 bool made_for_weights(std::string_view number) {
-  const bool k_quant = number.size() >= 4 && number[0] == 'q' && number.substr(2, 2) == "_k" && number != "q8_kv";
+  const bool k_quant =
+      number.size() >= 4 && number[0] == 'q' && number.substr(2, 2) == "_k" && number != "q8_kv";
   const auto starts = [&](std::string_view start) { return number.starts_with(start); };
   return k_quant || starts("iq") || starts("tq") || starts("mxfp") || starts("nvfp") || starts("q1_0") ||
          starts("q2_0") || starts("gptq") || starts("awq");
@@ -82,9 +85,10 @@ void parse_option(std::string_view text, std::string_view option, KvFormat& form
     }
     const char* end = option.data() + option.size();
     const auto [stop, error] = std::from_chars(option.data() + 1, end, format.group);
-    if (error != std::errc() || stop != end || format.group < 2 || format.group > kMaxGroup || format.group % 2 != 0) {
-      refuse(text, fmt::format("'{}' is no group; write g and an even number from 2 to {}, such as g64", option,
-                               kMaxGroup));
+    if (error != std::errc() || stop != end || format.group < 2 || format.group > kMaxGroup ||
+        format.group % 2 != 0) {
+      refuse(text, fmt::format("'{}' is no group; write g and an even number from 2 to {}, such as g64",
+                               option, kMaxGroup));
     }
   } else {
     refuse(text, fmt::format("'{}' is unknown", option));
@@ -112,11 +116,13 @@ std::int64_t blocks(const KvFormat& format, std::int64_t head_dim, std::int64_t 
     }
     const std::string advice =
         has_group(format.number)
-            ? fmt::format("groups that divide it: {}",
-                          divisors.empty() ? fmt::format("{}", head_dim) : fmt::format("{}", fmt::join(divisors, ", ")))
+            ? fmt::format("groups that divide it: {}", divisors.empty()
+                                                           ? fmt::format("{}", head_dim)
+                                                           : fmt::format("{}", fmt::join(divisors, ", ")))
             : std::string("take int8 or int4 with a group that divides it, fp8_e4m3 or f16");
-    throw UserError(fmt::format("a KV cache in {} needs heads whose size is a multiple of {}, and this model's is {}; {}",
-                                name(format), block, head_dim, advice));
+    throw UserError(
+        fmt::format("a KV cache in {} needs heads whose size is a multiple of {}, and this model's is {}; {}",
+                    name(format), block, head_dim, advice));
   }
   return head_dim / block;
 }
@@ -147,7 +153,8 @@ KvFormat parse_kv_format(std::string_view text) {
   if (found == kNumbers.end()) {
     if (made_for_weights(parts.front())) {
       refuse(text,
-             "it is made for weights, which are quantised offline, in super-blocks of 256 values along whole rows and "
+             "it is made for weights, which are quantised offline, in super-blocks of 256 values along whole "
+             "rows and "
              "with importance found by calibration; K and V come one head vector and token at a time");
     }
     refuse(text, "it is unknown");
@@ -181,10 +188,11 @@ std::string kv_format_choices() {
   for (const NumberInfo& number : kNumbers) {
     names.push_back(number.name);
   }
-  return fmt::format("{}; int8 and int4 with :gN (N values share a scale; {} if not given), :head (a scale per head and "
-                     "token) or :channel (a scale per channel and N tokens), :asym (with a minimum), as in "
-                     "int4:g32:channel:asym",
-                     fmt::join(names, ", "), kDefaultKvGroup);
+  return fmt::format(
+      "{}; int8 and int4 with :gN (N values share a scale; {} if not given), :head (a scale per head and "
+      "token) or :channel (a scale per channel and N tokens), :asym (with a minimum), as in "
+      "int4:g32:channel:asym",
+      fmt::join(names, ", "), kDefaultKvGroup);
 }
 
 std::int64_t values_per_unit(const KvFormat& format, std::int64_t head_dim) {
@@ -207,24 +215,26 @@ Bytes kv_vector_bytes(const KvFormat& format, std::int64_t head_dim) {
   if (format.range == KvRange::channel) {
     const Bytes bytes = kv_group_bytes(format, head_dim);
     if (bytes.count() % format.group != 0) {
-      throw UserError(fmt::format("{} takes {} bytes for {} tokens of a head of {} values, which is no whole number per "
-                                  "token; take a group that divides {}",
-                                  name(format), bytes.count(), format.group, head_dim,
-                                  head_dim * scale_bytes(format)));
+      throw UserError(
+          fmt::format("{} takes {} bytes for {} tokens of a head of {} values, which is no whole number per "
+                      "token; take a group that divides {}",
+                      name(format), bytes.count(), format.group, head_dim, head_dim * scale_bytes(format)));
     }
     return bytes / format.group;
   }
   const std::int64_t group = scale_group(format, head_dim);
   const std::int64_t groups = blocks(format, head_dim, group);
   if (format.range == KvRange::head && groups != 1) {
-    throw UserError(fmt::format("{} means one scale for a whole head of {} values, and this model's have {}; write {}:head",
-                                name(format), group, head_dim, info(format.number).name));
+    throw UserError(fmt::format(
+        "{} means one scale for a whole head of {} values, and this model's have {}; write {}:head",
+        name(format), group, head_dim, info(format.number).name));
   }
   return Bytes(groups * (scale_bytes(format) + integer_bytes(format, group)));
 }
 
 Bytes kv_group_bytes(const KvFormat& format, std::int64_t head_dim) {
-  check(format.range == KvRange::channel && format.group > 0, "only channels are scaled over groups of tokens");
+  check(format.range == KvRange::channel && format.group > 0,
+        "only channels are scaled over groups of tokens");
   check_head(format, head_dim);
   return Bytes(head_dim * (scale_bytes(format) + integer_bytes(format, format.group)));
 }

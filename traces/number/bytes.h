@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the codecs of this folder share: reading and writing scales, and which values an integer format can hold.
+// What the codecs of this folder share: reading and writing scales, and which values an integer format can
+// hold.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +26,8 @@ inline void put_half(std::uint8_t* out, float value) {
   return to_float(half);
 }
 
-/// Integers have no NaN and no infinity, and one in a block would spoil its scale: NaN counts as 0, and what is beyond
-/// `limit` (infinity too) as `limit`.
+/// Integers have no NaN and no infinity, and one in a block would spoil its scale: NaN counts as 0, and what
+/// is beyond `limit` (infinity too) as `limit`.
 [[nodiscard]] inline float representable(float value, float limit) {
   return std::isnan(value) ? 0.0F : std::clamp(value, -limit, limit);
 }

@@ -47,6 +47,25 @@ void put_fifth_bits(const Codes& codes, std::uint8_t* out) {
   std::memcpy(out, &bits, sizeof bits);
 }
 
+/// The fifth bits of a block, each where it belongs in its code. Masks rather than shifts: SSE2 has no shifts
+/// by different amounts.
+std::array<std::int32_t, kGgmlBlock> fifth_bits(const std::uint8_t* in) {
+  static constexpr auto kMasks = [] {
+    std::array<std::uint32_t, kGgmlBlock> masks{};
+    for (std::size_t j = 0; j < kGgmlBlock; ++j) {
+      masks[j] = 1U << j;
+    }
+    return masks;
+  }();
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, in, sizeof bits);
+  std::array<std::int32_t, kGgmlBlock> fifths;
+  for (std::size_t j = 0; j < kGgmlBlock; ++j) {
+    fifths[j] = (bits & kMasks[j]) != 0 ? 16 : 0;
+  }
+  return fifths;
+}
+
 /// Symmetric codes around `Zero`: the extreme value, whatever its sign, gets code 0.
 template <int Zero>
 Codes symmetric_codes(const Block& block, float scale) {
@@ -155,11 +174,10 @@ void Q5_0::encode(const float* values, std::uint8_t* out) {
 
 void Q5_0::decode(const std::uint8_t* __restrict in, float* __restrict values) {
   const float scale = get_half(in);
-  std::uint32_t fifth = 0;
-  std::memcpy(&fifth, in + 2, sizeof fifth);
+  const auto fifths = fifth_bits(in + 2);
   for (std::size_t j = 0; j < kPairs; ++j) {
-    const int low = (in[6 + j] & 15) | static_cast<int>(fifth >> j << 4U & 16U);
-    const int high = in[6 + j] >> 4 | static_cast<int>(fifth >> j >> 12U & 16U);
+    const int low = (in[6 + j] & 15) | fifths[j];
+    const int high = in[6 + j] >> 4 | fifths[j + kPairs];
     values[j] = static_cast<float>(low - 16) * scale;
     values[j + kPairs] = static_cast<float>(high - 16) * scale;
   }
@@ -176,11 +194,10 @@ void Q5_1::encode(const float* values, std::uint8_t* out) {
 void Q5_1::decode(const std::uint8_t* __restrict in, float* __restrict values) {
   const float scale = get_half(in);
   const float minimum = get_half(in + 2);
-  std::uint32_t fifth = 0;
-  std::memcpy(&fifth, in + 4, sizeof fifth);
+  const auto fifths = fifth_bits(in + 4);
   for (std::size_t j = 0; j < kPairs; ++j) {
-    const int low = (in[8 + j] & 15) | static_cast<int>(fifth >> j << 4U & 16U);
-    const int high = in[8 + j] >> 4 | static_cast<int>(fifth >> j >> 12U & 16U);
+    const int low = (in[8 + j] & 15) | fifths[j];
+    const int high = in[8 + j] >> 4 | fifths[j + kPairs];
     values[j] = static_cast<float>(low) * scale + minimum;
     values[j + kPairs] = static_cast<float>(high) * scale + minimum;
   }
@@ -188,7 +205,8 @@ void Q5_1::decode(const std::uint8_t* __restrict in, float* __restrict values) {
 
 void Iq4Nl::encode(const float* values, std::uint8_t* out) {
   constexpr float kSmallest = 1e-15F;  // GROUP_MAX_EPS: below this a block counts as zero
-  // Squares of weights and values must stay finite; the scale, at most largest / 113, fits an F16 before that.
+  // Squares of weights and values must stay finite; the scale, at most largest / 113, fits an F16 before
+  // that.
   const Block block = load(values, 113 * kLargestHalf);
   const float largest = extreme(block);
   Codes codes{};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GGML's blocks of 32 values, bit by bit as its reference quantisers make them (ggml-quants.c, quantize_row_*_ref).
+// GGML's blocks of 32 values, bit by bit as its reference quantisers make them (ggml-quants.c,
+// quantize_row_*_ref).
 #pragma once
 
 #include <array>
@@ -14,8 +15,8 @@ inline constexpr std::size_t kGgmlBlock = 32;
 inline constexpr std::array<std::int8_t, 16> kIq4Values{-127, -104, -83, -65, -49, -35, -22, -10,
                                                         1,    13,   25,  38,  53,  69,  89,  113};
 
-/// `kBytes` of a block, and both ways for one block of 32 values. In all 4-bit and 5-bit formats byte j holds value j
-/// in its low and value j + 16 in its high half.
+/// `kBytes` of a block, and both ways for one block of 32 values. In all 4-bit and 5-bit formats byte j holds
+/// value j in its low and value j + 16 in its high half.
 struct Q8_0 {  // F16 scale, 32 integers
   static constexpr std::size_t kBytes = 34;
   static void encode(const float* values, std::uint8_t* out);

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::size_t kHalf = sizeof(Half);
 
-/// The integers of a symmetric group reach from -kLargest to kLargest, of an asymmetric one from 0 to kLargest; INT4
-/// stores the former with 8 added.
+/// The integers of a symmetric group reach from -kLargest to kLargest, of an asymmetric one from 0 to
+/// kLargest; INT4 stores the former with 8 added.
 template <bool FourBits, bool Asymmetric>
 struct Code {
   static constexpr int kLargest = Asymmetric ? (FourBits ? 15 : 255) : (FourBits ? 7 : 127);
@@ -53,7 +53,7 @@ Scale scale_of(const float* values, std::size_t count, std::size_t stride) {
     const float minimum = half_below(low);
     return {.scale = half_above((high - minimum) / C::kLargest), .minimum = minimum};
   } else {
-    return {.scale = half_above(std::max(-low, high) / C::kLargest), .minimum = 0};
+    return {.scale = half_above(std::max(std::abs(low), std::abs(high)) / C::kLargest), .minimum = 0};
   }
 }
 
@@ -182,14 +182,14 @@ void decode_channels_as(const IntegerGroups& groups, const std::uint8_t* in, flo
 }  // namespace
 
 void encode_vector(const IntegerGroups& groups, const float* values, std::uint8_t* out) {
-  constexpr std::array kWays{encode_groups<false, false>, encode_groups<false, true>, encode_groups<true, false>,
-                             encode_groups<true, true>};
+  constexpr std::array kWays{encode_groups<false, false>, encode_groups<false, true>,
+                             encode_groups<true, false>, encode_groups<true, true>};
   kWays[(groups.four_bits ? 2 : 0) + (groups.asymmetric ? 1 : 0)](groups, values, out);
 }
 
 void decode_vector(const IntegerGroups& groups, const std::uint8_t* in, float* values) {
-  constexpr std::array kWays{decode_groups<false, false>, decode_groups<false, true>, decode_groups<true, false>,
-                             decode_groups<true, true>};
+  constexpr std::array kWays{decode_groups<false, false>, decode_groups<false, true>,
+                             decode_groups<true, false>, decode_groups<true, true>};
   kWays[(groups.four_bits ? 2 : 0) + (groups.asymmetric ? 1 : 0)](groups, in, values);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// bfloat16 and the 8-bit floats of the OCP (OFP8 revision 1.0), in integers. Without branches, so that loops over
-// them vectorise. All round to nearest, ties to even.
+// bfloat16 and the 8-bit floats of the OCP (OFP8 revision 1.0), in integers. Without branches, so that loops
+// over them vectorise. All round to nearest, ties to even.
 #pragma once
 
 #include <algorithm>
@@ -25,13 +25,14 @@ inline constexpr std::uint32_t kFloatInfinity = 0x7f800000U;
   return std::bit_cast<float>(std::uint32_t{bits} << 16U);
 }
 
-/// The code of `magnitude` (a float's bits without the sign) in a float of `Fraction` bits and an exponent with
-/// `Bias`, as if its exponent had no end. Precondition: no NaN.
+/// The code of `magnitude` (a float's bits without the sign) in a float of `Fraction` bits and an exponent
+/// with `Bias`, as if its exponent had no end. Precondition: no NaN.
 template <std::uint32_t Fraction, std::uint32_t Bias>
 [[nodiscard]] inline std::uint32_t small_code(std::uint32_t magnitude) {
   constexpr std::uint32_t kShift = 23 - Fraction;
   constexpr std::uint32_t kRebias = (127 - Bias) << 23U;
-  // The spacing of floats in the power of two of this one is the spacing of the format's subnormals: the sum rounds.
+  // The spacing of floats in the power of two of this one is the spacing of the format's subnormals: the sum
+  // rounds.
   constexpr auto kMagic = std::bit_cast<float>((127 + 1 - Bias - Fraction + 23) << 23U);
   const auto sum = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + kMagic);
   const std::uint32_t subnormal = sum - std::bit_cast<std::uint32_t>(kMagic);
@@ -53,7 +54,7 @@ template <std::uint32_t Fraction, std::uint32_t Bias>
   const std::uint32_t magnitude = code & 0x7fU;
   // The exponent's bias grows from 7 to 127; the product also brings subnormals into normal form.
   const auto scaled = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude << 20U) * 0x1p120F);
-  return std::bit_cast<float>(sign | (magnitude == 0x7fU ? 0x7fc00000U : scaled));
+  return std::bit_cast<float>(sign | scaled | (magnitude == 0x7fU ? 0x7fc00000U : 0U));
 }
 
 /// E5M2 is the upper half of a half. Finite values above 57344 become 57344 (an infinite score would spoil a
