@@ -61,7 +61,9 @@ const Schema<EngineSpec>& schema<EngineSpec>() {
   using T = EngineSpec;
   static const Schema<T> kSchema{
       "how the inference engine works; defaults are llama.cpp's",
-      {field("weights", &T::weights, "format of the model file").entry_of("formats", "Q4_K_M"),
+      {field("weights", &T::weights,
+             "format of the model file; left out if `model` is a GGUF file, which has its own")
+           .entry_of("formats", "Q4_K_M"),
        field("kv", &T::kv, "storage of K and V; F16 only for now").entry_of("tensor_types", "F16"),
        field(
            "kv_layout", &T::kv_layout,
@@ -165,7 +167,9 @@ const Schema<RunSpec>& schema<RunSpec>() {
       {field("name", &T::name, "what reports call it").by_default(""),
        field("description", &T::description, "what it asks").by_default(""),
        field("device", &T::device, "the board").entry_of("devices"),
-       field("model", &T::model, "the language model").entry_of("llms"),
+       field("model", &T::model,
+             "the language model; a file may be YAML or GGUF, whose tensor table then gives the weights")
+           .entry_of("llms"),
        field("engine", &T::engine, "inference engine").optional(),
        field("workload", &T::workload, "workload").optional(),
        field("memory", &T::memory, "memory").optional(), field("run", &T::run, "simulation").optional()},
