@@ -218,7 +218,8 @@ WeightFormat weight_format(const GgufFile& file) {
 }
 
 std::vector<TensorInfo> tensors(const GgufFile& file) {
-  return tensors(llm_spec(file), weight_format(file));
+  const LlmSpec model = llm_spec(file);  // its refusals say more
+  return tensors(model, weight_format(file));
 }
 
 std::string provenance_hash(const GgufFile& file) {

@@ -8,6 +8,7 @@
 
 #include "configs/error/error.h"
 #include "configs/gguf/gguf_model.h"
+#include "configs/schema/utf8.h"
 #include "configs/spec/grammar.h"
 #include "configs/spec/schemas.h"
 
@@ -17,10 +18,12 @@ namespace {
 constexpr std::size_t kLongestText = 60;
 constexpr std::size_t kElementsShown = 6;
 
+/// Without what a terminal should not see.
 std::string printable(std::string_view text) {
   std::string shown(text.substr(0, kLongestText));
+  const bool readable = text.size() <= kLongestText && !find_non_text(text);
   std::ranges::replace_if(
-      shown, [](char c) { return c < ' ' || c > '~'; }, '?');
+      shown, [&](char c) { return (c >= 0 && c < ' ') || c == '\x7f' || (c < 0 && !readable); }, '?');
   return text.size() > kLongestText ? shown + "..." : shown;
 }
 

@@ -178,8 +178,9 @@ SourceText Expander::gguf_source(const std::filesystem::path& path) {
   const auto text = [&](const nlohmann::ordered_json& json) {
     return SourceText{.name = file.name(), .text = json.dump(), .has_lines = false};
   };
+  const LlmSpec model = llm_spec(file);  // its refusals say more
   gguf_weights_ = text(schema<WeightFormat>().write(weight_format(file)));
-  return text(schema<LlmSpec>().write(llm_spec(file)));
+  return text(schema<LlmSpec>().write(model));
 }
 
 /// The text that a name stands for; none, and an error, if there is none.
