@@ -55,7 +55,9 @@ template <>
 const Schema<LlmSpec>& schema<LlmSpec>() {
   using T = LlmSpec;
   static const Schema<T> kSchema{
-      "geometry of a Llama-family decoder; GGUF's key is given where it has one",
+      "geometry of a Llama-family decoder, with GGUF's keys; a file may also be a GGUF file, whose tensor "
+      "table gives "
+      "the weights too",
       {field("name", &T::name, "what reports call it").by_default("custom"),
        field("description", &T::description, "one line about it").by_default(""),
        field("layers", &T::layers, "decoder layers (block_count)").between(1, 1024),

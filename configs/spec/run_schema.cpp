@@ -167,9 +167,7 @@ const Schema<RunSpec>& schema<RunSpec>() {
       {field("name", &T::name, "what reports call it").by_default(""),
        field("description", &T::description, "what it asks").by_default(""),
        field("device", &T::device, "the board").entry_of("devices"),
-       field("model", &T::model,
-             "the language model; a file may be YAML or GGUF, whose tensor table then gives the weights")
-           .entry_of("llms"),
+       field("model", &T::model, "the language model").entry_of("llms"),
        field("engine", &T::engine, "inference engine").optional(),
        field("workload", &T::workload, "workload").optional(),
        field("memory", &T::memory, "memory").optional(), field("run", &T::run, "simulation").optional()},
