@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "configs/error/error.h"
+#include "configs/gguf/gguf_model.h"
 #include "configs/schema/edit.h"
 #include "configs/spec/schemas.h"
 
@@ -19,8 +20,13 @@ namespace {
 constexpr std::size_t kMaxChain = 16;
 constexpr std::string_view kName = "name";
 
+bool is_gguf(std::string_view name) {
+  return name.ends_with(".gguf");
+}
+
 bool is_path(std::string_view name) {
-  return name.find('/') != std::string_view::npos || name.ends_with(".yaml") || name.ends_with(".yml");
+  return name.find('/') != std::string_view::npos || name.ends_with(".yaml") || name.ends_with(".yml") ||
+         is_gguf(name);
 }
 
 /// A path in a file is relative to that file, one on the command line to the working directory.
@@ -92,7 +98,33 @@ void Expander::scenario(Value& root, std::string_view file) {
   if (root.find(kName) == nullptr) {
     set_name(root, stem(std::string(file)));
   }
+  adopt_weights(root);
   fields(root, schema<RunSpec>().info(), "");
+}
+
+/// `model: FILE.gguf` says its weights' formats too: they become engine.weights, which may not be given
+/// besides.
+void Expander::adopt_weights(Value& root) {
+  Value* model = root.find("model");
+  if (model == nullptr) {
+    return;
+  }
+  gguf_weights_.reset();
+  entry(*model, *find_kind("llms"), schema<LlmSpec>().info(), "model");
+  if (!gguf_weights_) {
+    return;
+  }
+  if (root.find("engine") == nullptr) {
+    root.set("engine", map_value(root.where));
+  }
+  Value& engine = *root.find("engine");
+  if (const Value* weights = engine.find("weights")) {
+    errors_.error(weights->where, "engine.weights",
+                  fmt::format("{} says itself in which formats its weights are; leave this key out",
+                              gguf_weights_->name));
+  } else if (engine.is_map()) {
+    engine.set("weights", parse_yaml(*gguf_weights_, errors_));
+  }
 }
 
 void Expander::entry(Value& value, const CatalogueKind& kind, const SchemaInfo& schema,
@@ -139,13 +171,27 @@ void Expander::field(Value& value, const FieldInfo& info, const std::string& pat
   }
 }
 
+/// The model in a GGUF file, as the text of a catalogue entry would be.
+SourceText Expander::gguf_source(const std::filesystem::path& path) {
+  const GgufFile file = GgufFile::open(path);
+  inputs_.push_back({file.name(), provenance_hash(file)});
+  const auto text = [&](const nlohmann::ordered_json& json) {
+    return SourceText{.name = file.name(), .text = json.dump(), .has_lines = false};
+  };
+  const LlmSpec model = llm_spec(file);  // its refusals say more
+  gguf_weights_ = text(schema<WeightFormat>().write(weight_format(file)));
+  return text(schema<LlmSpec>().write(model));
+}
+
 /// The text that a name stands for; none, and an error, if there is none.
 std::optional<SourceText> Expander::find_source(const Value& name, const CatalogueKind* kind,
                                                 const std::string& path) {
   std::string what;
-  if (is_path(name.text)) {
+  if (is_gguf(name.text) && (kind == nullptr || kind->folder != "llms")) {
+    what = in_quotes(name.text) + " is a model file; it may stand at 'model' alone";
+  } else if (is_path(name.text)) {
     try {
-      return read_source(resolve_path(name));
+      return is_gguf(name.text) ? gguf_source(resolve_path(name)) : read_source(resolve_path(name));
     } catch (const UserError& error) {
       what = error.what();
     }

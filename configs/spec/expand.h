@@ -3,6 +3,7 @@
 // map.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,12 +42,15 @@ class Expander {
   void field(Value& value, const FieldInfo& info, const std::string& path);
   std::optional<SourceText> find_source(const Value& name, const CatalogueKind* kind,
                                         const std::string& path);
+  SourceText gguf_source(const std::filesystem::path& path);
+  void adopt_weights(Value& root);
   Value named(const Value& name, const CatalogueKind* kind, const std::string& path, Chain chain);
   bool merge_base(Value& map, const CatalogueKind* kind, const std::string& path, const Chain& chain);
   void add_tensor_types(Value& format, const std::string& path);
 
   Diagnostics& errors_;
   std::vector<InputFile> inputs_;
+  std::optional<SourceText> gguf_weights_;  ///< the weight format of the GGUF file that the model came from
 };
 
 /// 64-bit FNV-1a of `text`, as 16 hex digits.

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "configs/error/error.h"
+#include "configs/gguf/gguf_model.h"
 #include "configs/schema/edit.h"
 #include "configs/spec/expand.h"
 #include "configs/spec/schemas.h"
@@ -98,7 +99,8 @@ std::string without_indices(std::string_view path) {
 
 constexpr std::string_view kExtendsText =
     ": the file or catalogue entry that this map, or this scenario, changes\n"
-    "  type     an id of the catalogue, or a file (with '/' or ending in .yaml), as the first key of a map\n"
+    "  type     an id of the catalogue, or a file (with '/' or ending in .yaml or .gguf), as the first key "
+    "of a map\n"
     "  default  none; the map then stands for itself\n"
     "Maps merge key by key, scalars and lists replace; a map with numbers as keys changes these elements of "
     "a\n"
@@ -194,6 +196,9 @@ std::string explain_entry(std::string_view folder, std::string_view id) {
 }  // namespace
 
 std::string explain(std::string_view path) {
+  if (path.ends_with(".gguf")) {
+    return describe(GgufFile::open(path));
+  }
   const std::size_t slash = path.find('/');
   if (slash == std::string_view::npos) {
     return explain_key(path);

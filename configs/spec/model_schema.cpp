@@ -42,6 +42,11 @@ void check_format(const WeightFormat& format, const Place& place) {
       place.error("rules", fmt::format("'{}' is not among the types", rule.type));
     }
   }
+  for (const StoredTensor& tensor : format.stored) {
+    if (!known(tensor.type)) {
+      place.error("stored", fmt::format("'{}' is not among the types", tensor.type));
+    }
+  }
 }
 
 }  // namespace
@@ -50,7 +55,9 @@ template <>
 const Schema<LlmSpec>& schema<LlmSpec>() {
   using T = LlmSpec;
   static const Schema<T> kSchema{
-      "geometry of a Llama-family decoder; GGUF's key is given where it has one",
+      "geometry of a Llama-family decoder, with GGUF's keys; a file may also be a GGUF file, whose tensor "
+      "table gives "
+      "the weights too",
       {field("name", &T::name, "what reports call it").by_default("custom"),
        field("description", &T::description, "one line about it").by_default(""),
        field("layers", &T::layers, "decoder layers (block_count)").between(1, 1024),
@@ -106,6 +113,19 @@ const Schema<TensorRule>& schema<TensorRule>() {
 }
 
 template <>
+const Schema<StoredTensor>& schema<StoredTensor>() {
+  using T = StoredTensor;
+  static const Schema<T> kSchema{
+      "a tensor as a GGUF file has it",
+      {field("name", &T::name, "name in the file"), field("type", &T::type, "its tensor type"),
+       field("rows", &T::rows, "results of the product").between(1, kMaxStoredSide),
+       field("columns", &T::columns, "weights of a row").between(1, kMaxStoredSide),
+       field("offset", &T::offset, "from the start of the tensor data")
+           .between(0_B, Bytes(std::int64_t{1} << 60))}};
+  return kSchema;
+}
+
+template <>
 const Schema<WeightFormat>& schema<WeightFormat>() {
   using T = WeightFormat;
   static const Schema<T> kSchema{
@@ -116,6 +136,9 @@ const Schema<WeightFormat>& schema<WeightFormat>() {
        field("rules", &T::rules, "exceptions; the first that matches holds").by_default({}),
        field("types", &T::types, "the tensor types; those of the catalogue need not be listed")
            .entry_of("tensor_types")
+           .by_default({}),
+       field("stored", &T::stored,
+             "the tensors of a GGUF file, which `model: FILE.gguf` fills in; empty: made by main and rules")
            .by_default({})},
       check_format};
   return kSchema;

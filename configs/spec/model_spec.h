@@ -74,6 +74,20 @@ struct TensorRule {
   bool operator==(const TensorRule&) const = default;
 };
 
+/// A tensor as a GGUF file has it.
+struct StoredTensor {
+  std::string name;
+  std::string type;
+  std::int64_t rows = 1;
+  std::int64_t columns = 1;
+  Bytes offset;  ///< from the start of the tensor data
+
+  bool operator==(const StoredTensor&) const = default;
+};
+
+/// Keeps the sizes of tensors in 64 bits.
+inline constexpr std::int64_t kMaxStoredSide = std::int64_t{1} << 26;
+
 /// What a quantised model file is made of: a type per tensor.
 struct WeightFormat {
   std::string name;
@@ -81,6 +95,8 @@ struct WeightFormat {
   std::string main;               ///< type of every matrix that no rule names
   std::vector<TensorRule> rules;  ///< the first that matches holds
   std::vector<TensorType> types;  ///< every type that `main`, the rules and their fall-backs lead to
+  std::vector<StoredTensor>
+      stored;  ///< of a model file that exists; `main` and the rules then decide nothing
 
   bool operator==(const WeightFormat&) const = default;
 };

@@ -105,6 +105,9 @@ LlmSpec load_llm(std::string_view id_or_path) {
 WeightFormat load_weight_format(std::string_view id_or_path) {
   return load_entry<WeightFormat>("formats", id_or_path);
 }
+TensorType load_tensor_type(std::string_view id_or_path) {
+  return load_entry<TensorType>("tensor_types", id_or_path);
+}
 
 nlohmann::ordered_json to_json(const RunSpec& spec) {
   return schema<RunSpec>().write(spec);

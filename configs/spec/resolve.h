@@ -42,6 +42,7 @@ struct Scenario {
 [[nodiscard]] CoreSpec load_core(std::string_view id_or_path);
 [[nodiscard]] LlmSpec load_llm(std::string_view id_or_path);
 [[nodiscard]] WeightFormat load_weight_format(std::string_view id_or_path);
+[[nodiscard]] TensorType load_tensor_type(std::string_view id_or_path);
 
 /// The whole configuration, in the order of the tables.
 [[nodiscard]] nlohmann::ordered_json to_json(const RunSpec& spec);

@@ -61,7 +61,9 @@ const Schema<EngineSpec>& schema<EngineSpec>() {
   using T = EngineSpec;
   static const Schema<T> kSchema{
       "how the inference engine works; defaults are llama.cpp's",
-      {field("weights", &T::weights, "format of the model file").entry_of("formats", "Q4_K_M"),
+      {field("weights", &T::weights,
+             "format of the model file; left out if `model` is a GGUF file, which has its own")
+           .entry_of("formats", "Q4_K_M"),
        field("kv", &T::kv, "storage of K and V; F16 only for now").entry_of("tensor_types", "F16"),
        field(
            "kv_layout", &T::kv_layout,

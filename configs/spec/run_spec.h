@@ -69,7 +69,9 @@ struct RunOptions {
 /// A file that went into the run, for provenance.
 struct InputFile {
   std::string path;
-  std::string hash;  ///< 64-bit FNV-1a of the content, 16 hex digits
+  /// 64-bit FNV-1a of the content, 16 hex digits; of a GGUF file above 64 MiB, "header:" and that of its
+  /// header.
+  std::string hash;
 
   bool operator==(const InputFile&) const = default;
 };

@@ -40,6 +40,8 @@ const Schema<TensorType>& schema<TensorType>();
 template <>
 const Schema<TensorRule>& schema<TensorRule>();
 template <>
+const Schema<StoredTensor>& schema<StoredTensor>();
+template <>
 const Schema<WeightFormat>& schema<WeightFormat>();
 
 template <>

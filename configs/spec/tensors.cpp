@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "configs/spec/tensors.h"
 
+#include <algorithm>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,6 +12,11 @@
 
 namespace kvsim::config {
 namespace {
+
+Bytes padded(Bytes bytes) {
+  const std::int64_t align = kTensorAlignment.count();
+  return Bytes((bytes.count() + align - 1) / align * align);
+}
 
 // llama-quant.cpp: what a row that fits neither its type nor the type's fall-back is stored in.
 constexpr std::string_view kLastResort = "F16";
@@ -47,33 +54,28 @@ const TensorType& type_named(const WeightFormat& format, std::string_view name) 
   return *type;
 }
 
-/// Collects the tensors of one model, placing each behind the one before.
+/// Collects the tensors of one model: as the format's rules make them, each behind the one before, or as a
+/// file has them.
 class FileLayout {
  public:
-  FileLayout(const LlmSpec& model, const WeightFormat& format) : model_(model), format_(format) {}
-
-  void matrix(std::string name, TensorRole role, std::int64_t rows, std::int64_t columns) {
-    const TensorType& type = stored_type(role, columns, name);
-    place({.name = std::move(name),
-           .role = role,
-           .layer = layer_,
-           .rows = rows,
-           .columns = columns,
-           .type = type,
-           .bytes = {},
-           .offset = {}});
+  FileLayout(const LlmSpec& model, const WeightFormat& format) : model_(model), format_(format) {
+    for (const StoredTensor& tensor : format.stored) {
+      stored_.emplace(tensor.name, &tensor);
+    }
   }
 
-  void vector(std::string name, std::int64_t size) {
-    place({.name = std::move(name),
-           .role = TensorRole::vector,
-           .layer = layer_,
-           .rows = 1,
-           .columns = size,
-           .type = type_named(format_, kVectorType),
-           .bytes = {},
-           .offset = {}});
+  void matrix(std::string_view name, TensorRole role, std::int64_t rows, std::int64_t columns) {
+    add({.name = prefix_ + std::string(name),
+         .role = role,
+         .layer = layer_,
+         .rows = rows,
+         .columns = columns,
+         .type = {},
+         .bytes = {},
+         .offset = {}});
   }
+
+  void vector(std::string_view name, std::int64_t size) { matrix(name, TensorRole::vector, 1, size); }
 
   void layer(std::int64_t index) {
     layer_ = Layer(static_cast<std::uint32_t>(index));
@@ -84,7 +86,26 @@ class FileLayout {
     prefix_.clear();
   }
 
-  std::vector<TensorInfo> take() { return std::move(tensors_); }
+  /// What no operator reads, such as a second set of RoPE factors, is part of the file all the same.
+  std::vector<TensorInfo> take() {
+    for (const StoredTensor& tensor : format_.stored) {
+      if (stored_.contains(tensor.name)) {
+        add({.name = tensor.name,
+             .role = TensorRole::vector,
+             .layer = {},
+             .rows = tensor.rows,
+             .columns = tensor.columns,
+             .type = {},
+             .bytes = {},
+             .offset = {}});
+      }
+    }
+    return std::move(tensors_);
+  }
+
+  [[nodiscard]] bool in_file(std::string_view name) const {
+    return format_.stored.empty() || stored_.contains(name);
+  }
 
  private:
   [[nodiscard]] const std::string& wanted_type(TensorRole role) const {
@@ -102,30 +123,56 @@ class FileLayout {
     return format_.main;
   }
 
-  [[nodiscard]] const TensorType& stored_type(TensorRole role, std::int64_t columns,
-                                              std::string_view name) const {
-    const TensorType& wanted = type_named(format_, wanted_type(role));
-    if (columns % wanted.block == 0) {
+  [[nodiscard]] const TensorType& ruled_type(const TensorInfo& tensor) const {
+    if (tensor.role == TensorRole::vector) {
+      return type_named(format_, kVectorType);
+    }
+    const TensorType& wanted = type_named(format_, wanted_type(tensor.role));
+    if (tensor.columns % wanted.block == 0) {
       return wanted;
     }
     if (wanted.fallback.empty()) {
       throw UserError(
-          fmt::format("{}{}: a row of {} weights is not a multiple of {}, the block of {}, and {} has "
+          fmt::format("{}: a row of {} weights is not a multiple of {}, the block of {}, and {} has "
                       "no fall-back type; choose another weight format or another width",
-                      prefix_, name, columns, wanted.block, wanted.name, wanted.name));
+                      tensor.name, tensor.columns, wanted.block, wanted.name, wanted.name));
     }
     const TensorType& fallback = type_named(format_, wanted.fallback);
-    return columns % fallback.block == 0 ? fallback : type_named(format_, kLastResort);
+    return tensor.columns % fallback.block == 0 ? fallback : type_named(format_, kLastResort);
   }
 
-  void place(TensorInfo tensor) {
-    tensor.name = prefix_ + tensor.name;
+  void add(TensorInfo tensor) {
+    if (format_.stored.empty()) {
+      tensor.type = ruled_type(tensor);
+      tensor.offset = end_;
+    } else {
+      take_from_file(tensor);
+    }
     tensor.bytes = row_bytes(tensor.type, tensor.columns) * tensor.rows;
-    tensor.offset = end_;
-    const std::int64_t blocks =
-        (tensor.bytes.count() + kTensorAlignment.count() - 1) / kTensorAlignment.count();
-    end_ += kTensorAlignment * blocks;
+    end_ = padded(tensor.offset + tensor.bytes);
     tensors_.push_back(std::move(tensor));
+  }
+
+  void take_from_file(TensorInfo& tensor) {
+    const auto found = stored_.find(tensor.name);
+    if (found == stored_.end()) {
+      throw UserError(fmt::format("the model file has no tensor '{}', which a model of this geometry needs",
+                                  tensor.name));
+    }
+    const StoredTensor& stored = *found->second;
+    if (stored.rows != tensor.rows || stored.columns != tensor.columns) {
+      throw UserError(fmt::format(
+          "the model file's tensor '{}' has {} rows of {}, and a model of this geometry has {} of {}",
+          tensor.name, stored.rows, stored.columns, tensor.rows, tensor.columns));
+    }
+    tensor.type = type_named(format_, stored.type);
+    if (tensor.columns % tensor.type.block != 0) {
+      throw UserError(
+          fmt::format("the model file's tensor '{}' has rows of {}, which are no whole blocks of {}",
+                      tensor.name, tensor.columns, tensor.type.name));
+    }
+    tensor.offset = stored.offset;
+    stored_.erase(found);
   }
 
   const LlmSpec& model_;
@@ -134,6 +181,7 @@ class FileLayout {
   std::string prefix_;
   Bytes end_;
   std::vector<TensorInfo> tensors_;
+  std::unordered_map<std::string_view, const StoredTensor*> stored_;  ///< of the file, those not yet taken
 };
 
 void add_attention(const LlmSpec& model, FileLayout& file) {
@@ -181,7 +229,8 @@ void add_layer(const LlmSpec& model, std::int64_t index, FileLayout& file) {
 std::vector<TensorInfo> tensors(const LlmSpec& model, const WeightFormat& format) {
   FileLayout file(model, format);
   file.matrix("token_embd.weight", TensorRole::token_embedding, model.vocabulary, model.width);
-  if (model.rope_factors > 0) {
+  // Phi-3's files have two tensors of them, of which a run uses one; kvsim's graph reads neither.
+  if (model.rope_factors > 0 && file.in_file("rope_freqs.weight")) {
     file.vector("rope_freqs.weight", model.rope_factors);
   }
   for (std::int64_t index = 0; index < model.layers; ++index) {
@@ -196,12 +245,11 @@ std::vector<TensorInfo> tensors(const LlmSpec& model, const WeightFormat& format
 }
 
 Bytes weight_bytes(const std::vector<TensorInfo>& tensors) {
-  Bytes total;
+  Bytes end;
   for (const TensorInfo& tensor : tensors) {
-    const std::int64_t align = kTensorAlignment.count();
-    total += Bytes((tensor.bytes.count() + align - 1) / align * align);
+    end = std::max(end, padded(tensor.offset + tensor.bytes));
   }
-  return total;
+  return end;
 }
 
 Bytes row_bytes(const TensorType& type, std::int64_t columns) {

@@ -21,7 +21,7 @@ struct TensorInfo {
   std::int64_t columns = 1;    ///< weights per row
   TensorType type;             ///< as stored, fall-back applied
   Bytes bytes;                 ///< rows x columns, without padding
-  Bytes offset;                ///< from the start of the tensor data; a multiple of kTensorAlignment
+  Bytes offset;  ///< from the start of the tensor data; a multiple of kTensorAlignment or of the file's own
 
   bool operator==(const TensorInfo&) const = default;
 };
@@ -29,8 +29,10 @@ struct TensorInfo {
 /// GGUF's general.alignment: each tensor starts at a multiple of it (gguf-py/gguf/constants.py).
 inline constexpr Bytes kTensorAlignment{32};
 
-/// All tensors in the order of the file. Throws UserError if a row cannot be stored in the type that the
-/// format asks for. Preconditions: `model` is in the ranges of its schema, `format.types` is complete.
+/// All tensors, in llama.cpp's order; with `format.stored` as the file has them, what no operator reads last.
+/// Throws UserError if a row cannot be stored in the type that the format asks for, or if the file's tensors
+/// are not those of the model. Preconditions: `model` is in the ranges of its schema, `format.types` is
+/// complete.
 [[nodiscard]] std::vector<TensorInfo> tensors(const LlmSpec& model, const WeightFormat& format);
 
 /// Bytes of the tensor data, padding included: what is mapped or read from the file.

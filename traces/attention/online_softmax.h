@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "traces/kv_cache/half.h"
+#include "traces/number/half.h"
 
 namespace kvsim::trace {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "configs/units/index.h"
-#include "traces/kv_cache/half.h"
 #include "traces/kv_cache/kv_shape.h"
+#include "traces/number/half.h"
 #include "traces/record/source.h"
 
 namespace kvsim::trace {

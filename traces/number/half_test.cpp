@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "traces/kv_cache/half.h"
+#include "traces/number/half.h"
 
 #include <cmath>
 #include <limits>

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "configs/gguf/gguf_model.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "configs/error/error.h"
+#include "configs/schema/utf8.h"
+#include "configs/spec/catalogue.h"
+#include "configs/spec/expand.h"
+#include "configs/spec/resolve.h"
+
+namespace kvsim::config {
+namespace {
+
+/// Decoders of norm, Q K V, RoPE, attention, norm, gated network: what LlmSpec can express.
+constexpr std::array<std::string_view, 4> kArchitectures{"llama", "phi3", "qwen2", "qwen3"};
+constexpr std::int64_t kMaxHashed = std::int64_t{64} << 20;
+constexpr std::size_t kMaxName = 100;
+
+/// Keys, after "{arch}.", that say that a model has what LlmSpec has not.
+struct Foreign {
+  std::string_view key;
+  std::string_view what;
+};
+constexpr std::array kForeign{
+    Foreign{"expert_count", "experts"},
+    Foreign{"attention.kv_lora_rank", "latent attention (MLA)"},
+    Foreign{"attention.sliding_window_pattern", "layers with and without a window"},
+    Foreign{"attention.shared_kv_layers", "layers that share K and V"},
+    Foreign{"ssm.state_size", "recurrent state"},
+    Foreign{"wkv.head_size", "recurrent state"},
+    Foreign{"full_attention_interval", "layers without attention"},
+};
+
+class Reader {
+ public:
+  explicit Reader(const GgufFile& file) : file_(file) {}
+
+  LlmSpec read() {
+    arch_ = architecture();
+    refuse_foreign();
+    LlmSpec model;
+    model.name = name();
+    model.description = fmt::format("GGUF file of architecture {}", arch_);
+    model.layers = required("block_count");
+    model.width = required("embedding_length");
+    model.heads = required("attention.head_count");
+    model.kv_heads = optional("attention.head_count_kv").value_or(model.heads);
+    model.head_dim = head_dim(model);
+    model.ffn = required("feed_forward_length");
+    model.vocabulary = vocabulary();
+    model.context = required("context_length");
+    model.tied_embeddings = file_.tensor("output.weight") == nullptr;
+    model.fused_qkv = file_.tensor("blk.0.attn_qkv.weight") != nullptr;
+    model.qkv_bias =
+        file_.tensor("blk.0.attn_q.bias") != nullptr || file_.tensor("blk.0.attn_qkv.bias") != nullptr;
+    model.qk_norm = file_.tensor("blk.0.attn_q_norm.weight") != nullptr;
+    model.rope_factors = rope_factors();
+    return model;
+  }
+
+ private:
+  [[noreturn]] void refuse(std::string_view what) const {
+    throw UserError(fmt::format("{}: {}", file_.name(), what));
+  }
+
+  [[nodiscard]] std::string key(std::string_view name) const { return fmt::format("{}.{}", arch_, name); }
+
+  [[nodiscard]] std::string architecture() const {
+    const std::string known = fmt::format("{}", fmt::join(kArchitectures, ", "));
+    const auto arch = file_.text("general.architecture");
+    if (!arch) {
+      refuse(fmt::format("has no key 'general.architecture'; models of {} can be run", known));
+    }
+    if (std::ranges::find(kArchitectures, *arch) == kArchitectures.end()) {
+      const bool text = arch->size() <= kMaxName && !find_non_text(*arch);
+      refuse(fmt::format("the architecture '{}' cannot be run; {} can", text ? *arch : "?", known));
+    }
+    if (file_.integer("split.count").value_or(1) > 1) {
+      refuse("is one part of several; join them first (llama-gguf-split --merge)");
+    }
+    return std::string(*arch);
+  }
+
+  void refuse_foreign() const {
+    for (const auto& [name, what] : kForeign) {
+      const std::vector<std::int64_t> values = file_.integers(key(name));
+      if (std::ranges::any_of(values, [](std::int64_t value) { return value != 0; })) {
+        refuse(fmt::format("the model has {} ('{}'), which kvsim cannot run", what, key(name)));
+      }
+    }
+  }
+
+  [[nodiscard]] std::string name() const {
+    const std::string_view given = file_.text("general.name").value_or("");
+    if (!given.empty() && given.size() <= kMaxName && !find_non_text(given) &&
+        given.find_first_of("\r\n\t") == std::string_view::npos) {
+      return std::string(given);
+    }
+    return std::filesystem::path(file_.name()).stem().string();
+  }
+
+  /// A number, or one number per layer that are all the same.
+  [[nodiscard]] std::optional<std::int64_t> optional(std::string_view name) const {
+    const std::vector<std::int64_t> values = file_.integers(key(name));
+    if (values.empty()) {
+      return std::nullopt;
+    }
+    if (std::ranges::any_of(values, [&](std::int64_t value) { return value != values.front(); })) {
+      refuse(fmt::format("'{}' differs between layers, which kvsim cannot run", key(name)));
+    }
+    if (values.front() < 1 || values.front() > (std::int64_t{1} << 31)) {
+      refuse(fmt::format("'{}' is {}, which no model has", key(name), values.front()));
+    }
+    return values.front();
+  }
+
+  [[nodiscard]] std::int64_t required(std::string_view name) const {
+    const auto value = optional(name);
+    if (!value) {
+      refuse(fmt::format("has no key '{}'", key(name)));
+    }
+    return *value;
+  }
+
+  [[nodiscard]] std::int64_t head_dim(const LlmSpec& model) const {
+    const std::int64_t default_size = model.width / model.heads;
+    const std::int64_t k = optional("attention.key_length").value_or(default_size);
+    const std::int64_t v = optional("attention.value_length").value_or(default_size);
+    if (k != v) {
+      refuse(
+          fmt::format("keys of {} and values of {} numbers cannot be run; they must be of one size", k, v));
+    }
+    return k;
+  }
+
+  [[nodiscard]] std::int64_t vocabulary() const {
+    if (const auto size = optional("vocab_size")) {
+      return *size;
+    }
+    const GgufValue* tokens = file_.metadata("tokenizer.ggml.tokens");
+    const auto* array = tokens == nullptr ? nullptr : std::get_if<GgufArray>(&tokens->value);
+    if (array == nullptr) {
+      refuse(fmt::format("has neither a key '{}' nor a list 'tokenizer.ggml.tokens'", key("vocab_size")));
+    }
+    return static_cast<std::int64_t>(array->size);
+  }
+
+  [[nodiscard]] std::int64_t rope_factors() const {
+    std::int64_t factors = 0;
+    for (const char* name : {"rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"}) {
+      const GgufTensor* tensor = file_.tensor(name);
+      factors += tensor == nullptr ? 0 : std::min(tensor->dims.front(), std::int64_t{1} << 31);
+    }
+    return factors;
+  }
+
+  const GgufFile& file_;
+  std::string arch_;
+};
+
+TensorType catalogue_type(const GgufFile& file, const GgufTensor& tensor) {
+  if (find_entry("tensor_types", tensor.type.name) == nullptr) {
+    throw UserError(fmt::format(
+        "{}: '{}' is stored as {}, of which kvsim does not know what a product costs; known: {}", file.name(),
+        tensor.name, tensor.type.name, fmt::join(catalogue_ids("tensor_types"), ", ")));
+  }
+  return load_tensor_type(tensor.type.name);
+}
+
+StoredTensor stored(const GgufFile& file, const GgufTensor& tensor) {
+  constexpr std::int64_t kMaxSide = kMaxStoredSide;
+  const std::int64_t columns = tensor.dims.front();
+  std::int64_t rows = 1;
+  for (std::size_t i = 1; i < tensor.dims.size(); ++i) {
+    rows *= tensor.dims[i];  // no overflow: the tensor lies in the file
+  }
+  if (columns > kMaxSide || rows > kMaxSide) {
+    throw UserError(fmt::format("{}: '{}' has {} rows of {}; a side of at most {} can be run", file.name(),
+                                tensor.name, rows, columns, kMaxSide));
+  }
+  return {.name = std::string(tensor.name),
+          .type = std::string(tensor.type.name),
+          .rows = rows,
+          .columns = columns,
+          .offset = tensor.offset};
+}
+
+}  // namespace
+
+LlmSpec llm_spec(const GgufFile& file) {
+  return Reader(file).read();
+}
+
+WeightFormat weight_format(const GgufFile& file) {
+  WeightFormat format;
+  std::map<std::string_view, Bytes> bytes;
+  for (const GgufTensor& tensor : file.tensors()) {
+    if (!bytes.contains(tensor.type.name)) {
+      format.types.push_back(catalogue_type(file, tensor));
+    }
+    bytes[tensor.type.name] += tensor.bytes;
+    format.stored.push_back(stored(file, tensor));
+  }
+  if (format.stored.empty()) {
+    throw UserError(fmt::format("{}: has no tensors; a model file with weights is needed", file.name()));
+  }
+  format.main = std::ranges::max_element(bytes, {}, [](const auto& entry) { return entry.second; })->first;
+  const std::string_view file_type = file_type_name(file.integer("general.file_type").value_or(-1));
+  format.name = file_type.empty() ? format.main : std::string(file_type);
+  format.description = "from the file's tensor table";
+  return format;
+}
+
+std::vector<TensorInfo> tensors(const GgufFile& file) {
+  const LlmSpec model = llm_spec(file);  // its refusals say more
+  return tensors(model, weight_format(file));
+}
+
+std::string provenance_hash(const GgufFile& file) {
+  const auto hash = [](std::span<const std::byte> bytes) {
+    return content_hash({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  };
+  return file.size().count() <= kMaxHashed ? hash(file.bytes()) : "header:" + hash(file.header());
+}
+
+}  // namespace kvsim::config
