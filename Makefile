@@ -4,7 +4,7 @@
 
 PACKAGES := g++ cmake ninja-build pkg-config ccache clang-format libsystemc-dev libboost-program-options-dev \
             libprotobuf-dev protobuf-compiler libyaml-cpp-dev libgtest-dev libgmock-dev libbenchmark-dev libfmt-dev \
-            nlohmann-json3-dev libzstd-dev zlib1g-dev
+            nlohmann-json3-dev libzstd-dev zlib1g-dev libhwy-dev
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 SOURCES = $(shell git ls-files '*.h' '*.cpp')
 

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "configs/error/error.h"
+
 namespace kvsim {
 namespace {
 
@@ -36,6 +38,18 @@ Parsed<std::int64_t> parse_clocks(std::string_view text) {
 }
 
 }  // namespace
+
+Parsed<config::KvSpec> Grammar<config::KvSpec>::parse(std::string_view text) {
+  try {
+    return accepted(config::parse_kv_spec(text));
+  } catch (const UserError& error) {
+    return refused<config::KvSpec>(error.what());
+  }
+}
+
+std::string Grammar<config::KvSpec>::to_text(const config::KvSpec& value) {
+  return config::name(value);
+}
 
 std::string Grammar<config::ClockedTime>::pattern() {
   const std::string number = R"((0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?)";

@@ -15,6 +15,15 @@
 
 namespace kvsim {
 
+/// "f16", "k=q8_0,v=q4_0+window=512+sinks=4".
+template <>
+struct Grammar<config::KvSpec> {
+  static std::string kind() { return "a KV specification"; }
+  static std::string pattern() { return "^[A-Za-z0-9_:=,+%.]+$"; }
+  static Parsed<config::KvSpec> parse(std::string_view text);
+  static std::string to_text(const config::KvSpec& value);
+};
+
 /// "18 ns", "8 tCK", "10 ns min 4 tCK" (the larger of both).
 template <>
 struct Grammar<config::ClockedTime> {

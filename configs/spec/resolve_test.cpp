@@ -99,8 +99,7 @@ TEST_F(ScenarioTest, TwoLinesAreEnough) {
   const RunSpec run = load(kPlain);
   EXPECT_EQ(run.name, "main");
   EXPECT_EQ(run.engine.weights.name, "Q4_K_M");
-  EXPECT_EQ(run.engine.kv.name, "F16");
-  EXPECT_EQ(run.engine.kv.bytes, 2_B);
+  EXPECT_EQ(name(run.engine.kv), "f16");
   EXPECT_EQ(run.engine.ubatch, 512);
   EXPECT_EQ(run.engine.barrier, 2_us);
   EXPECT_EQ(run.run.fidelity, Fidelity::automatic);
@@ -197,12 +196,12 @@ TEST_F(ScenarioTest, TensorTypesMayBeChangedUnderTheirName) {
   const RunSpec run = load(kPlain +
                            "engine:\n"
                            "  weights: {extends: Q4_K_M, types: [{extends: Q4_K, simd_ops_per_32: 7}]}\n"
-                           "  kv: {extends: F16, simd_ops_per_32: 3}\n");
+                           "  kv: q8_0+window=512+sinks=4\n");
   ASSERT_EQ(run.engine.weights.types.front().name, "Q4_K");
   EXPECT_EQ(run.engine.weights.types.front().simd_ops_per_32, 7);
   EXPECT_EQ(run.engine.weights.types.front().bytes, 144_B);
   EXPECT_EQ(run.engine.weights.types.size(), 6U);  // and F32, F16, Q6_K, Q5_0, Q8_0
-  EXPECT_EQ(run.engine.kv.simd_ops_per_32, 3);
+  EXPECT_EQ(name(run.engine.kv), "q8_0+window=512+sinks=4");
 }
 
 TEST_F(ScenarioTest, ExtendsMergesThroughSeveralFiles) {

@@ -14,16 +14,6 @@ using namespace kvsim::literals;
 // Far above any context; keeps the size of a KV cache in 64 bits.
 constexpr std::int64_t kMaxTokens = 1 << 24;
 
-void check_engine(const EngineSpec& engine, const Place& place) {
-  if (engine.kv.name != "F16") {
-    place.error(
-        "kv", fmt::format("'{}' cannot hold the KV cache: only F16 can for now. Formats made for weights are "
-                          "quantised offline; K and V come one token at a time and need kernels and error "
-                          "models of their own",
-                          engine.kv.name));
-  }
-}
-
 std::int64_t cores(const DeviceSpec& device) {
   std::int64_t total = 0;
   for (const ClusterSpec& cluster : device.clusters) {
@@ -52,6 +42,13 @@ void check_run(const RunSpec& run, const Place& place) {
   } catch (const UserError& error) {
     place.error("engine.weights", error.what());
   }
+  try {
+    for (const KvFormat& format : {run.engine.kv.k, run.engine.kv.v}) {
+      static_cast<void>(kv_vector_bytes(format, run.model.head_dim));
+    }
+  } catch (const UserError& error) {
+    place.error("engine.kv", error.what());
+  }
 }
 
 }  // namespace
@@ -64,7 +61,11 @@ const Schema<EngineSpec>& schema<EngineSpec>() {
       {field("weights", &T::weights,
              "format of the model file; left out if `model` is a GGUF file, which has its own")
            .entry_of("formats", "Q4_K_M"),
-       field("kv", &T::kv, "storage of K and V; F16 only for now").entry_of("tensor_types", "F16"),
+       field(
+           "kv", &T::kv,
+           "formats of K and V, and which tokens stay: f16, k=q8_0,v=q4_0, int8:g64+window=1024+sinks=4; see "
+           "`kvsim quality --help`")
+           .by_default(KvSpec()),
        field(
            "kv_layout", &T::kv_layout,
            "order of the KV cache within a layer's K and V: token_major, [token][head] (llama.cpp with flash "
@@ -107,8 +108,7 @@ const Schema<EngineSpec>& schema<EngineSpec>() {
              "10 to 14 "
              "MiB)")
            .between(0_B, 64_GiB)
-           .by_default(14_MiB)},
-      check_engine};
+           .by_default(14_MiB)}};
   return kSchema;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "configs/spec/device_spec.h"
+#include "configs/spec/kv_spec.h"
 #include "configs/spec/model_spec.h"
 #include "configs/units/quantity.h"
 
@@ -21,7 +22,7 @@ enum class KvBlockOrder { in_order, shuffled };
 /// How the inference engine works. Defaults are llama.cpp's.
 struct EngineSpec {
   WeightFormat weights;
-  TensorType kv;  ///< storage of K and V
+  KvSpec kv;  ///< formats of K and V, and which tokens stay
   KvLayout kv_layout = KvLayout::token_major;
   std::int64_t kv_block = 16;  ///< tokens of a page
   KvBlockOrder kv_block_order = KvBlockOrder::in_order;

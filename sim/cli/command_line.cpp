@@ -42,6 +42,13 @@ constexpr std::array kCommands = {
     Command{"dram", "run|bench|check [options]",
             "Plays requests on a DRAM part by itself, measures it, or checks a command trace.",
             "  kvsim dram bench --part lpddr4-3200", run_dram},
+    Command{"quality", "SCENARIO|--model FILE.gguf --kv SPEC... --tokens FILE.jsonl [options]",
+            "Measures what a KV cache's formats and policies cost in accuracy, by running a model.",
+            "  kvsim quality --model tiny.gguf --tokens held-out.jsonl --kv f16 q8_0 q4_0 int4:g32:channel\n"
+            "  kvsim quality --model tiny.gguf --tokens held-out.jsonl --kv f16+window=512 "
+            "f16+window=508+sinks=4 "
+            "f16+h2o=512",
+            run_quality},
     Command{"trace", "info FILE [options]",
             "Looks into a memory trace that was captured from a real program.",
             "  kvsim trace info decode.lackey.zst --regions decode.regions.csv", run_trace},

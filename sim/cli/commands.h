@@ -28,6 +28,8 @@ int run_run(const Command& self, const std::vector<std::string>& arguments);
 int run_replay(const Command& self, const std::vector<std::string>& arguments);
 int run_validate(const Command& self, const std::vector<std::string>& arguments);
 int run_explain(const Command& self, const std::vector<std::string>& arguments);
+/// `kvsim quality`.
+int run_quality(const Command& self, const std::vector<std::string>& arguments);
 int run_list(const Command& self, const std::vector<std::string>& arguments);
 
 /// `kvsim trace info`.

@@ -21,7 +21,7 @@ void verdict(Out out, const Report& report) {
   }
   fmt::format_to(out, "\n");
   fmt::format_to(out, "{} {}, KV {}, on {}\n", report.spec.model.name, report.spec.engine.weights.name,
-                 report.spec.engine.kv.name, report.spec.device.name);
+                 name(report.spec.engine.kv), report.spec.device.name);
   fmt::format_to(out, "{} prompt tokens, {} generated, {} threads\n\n", report.spec.workload.prompt,
                  report.spec.workload.generate, report.spec.workload.threads);
 }

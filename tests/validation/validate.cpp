@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Long checks (make validate): whole runs in train fidelity against auto, predictions against measured
-// boards, and random DRAM traffic through the checker (with the argument `legality` only that). Prints a
-// table; ends with 1 if a figure lies outside its bound.
+// boards, random DRAM traffic through the checker (with the argument `legality` only that), and the trained
+// model beside two other engines (with `quality` only that). Prints a table; ends with 1 if a figure lies
+// outside its bound.
 #include <cmath>
 #include <cstdio>
 #include <string>
@@ -14,6 +15,7 @@
 #include "configs/spec/resolve.h"
 #include "tests/support/process.h"
 #include "tests/validation/board.h"
+#include "tests/validation/kv_quality.h"
 #include "tests/validation/legality.h"
 
 namespace kvsim::testing {
@@ -134,11 +136,29 @@ void dram_legality(Table& table) {
   }
 }
 
+/// Perplexity within 1e-4 relative of the engine's for F32 and F16, within 5e-4 for the other types, whose
+/// queries that engine also rounds; recall within 8 answers.
+void quality(Table& table) {
+  table.title("Trained model by KV type, beside other engines");
+  for (const KvQualityRow& row : kv_quality_rows()) {
+    const double change = row.perplexity / row.expected_perplexity - 1;
+    const bool plain = row.spec.starts_with("f32 ") || row.spec.starts_with("f16 ");
+    table.claim(
+        fmt::format("{:<36} {:.6f} {:.6f} {:+.1e}  {} {}", row.spec, row.expected_perplexity, row.perplexity,
+                    change, row.expected_recalled, row.recalled),
+        std::abs(change) <= (plain ? 1e-4 : 5e-4) && std::abs(row.recalled - row.expected_recalled) <= 8);
+  }
+}
+
 }  // namespace
 }  // namespace kvsim::testing
 
 int main(int argc, char** argv) {
   kvsim::testing::Table table;
+  if (argc > 1 && std::string(argv[1]) == "quality") {
+    kvsim::testing::quality(table);
+    return table.failed() ? 1 : 0;
+  }
   kvsim::testing::dram_legality(table);
   if (argc > 1 && std::string(argv[1]) == "legality") {
     return table.failed() ? 1 : 0;
@@ -146,5 +166,6 @@ int main(int argc, char** argv) {
   kvsim::testing::board_memory(table);
   kvsim::testing::board_decode(table);
   kvsim::testing::train_against_auto(table);
+  kvsim::testing::quality(table);
   return table.failed() ? 1 : 0;
 }

@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
+#include <limits>
+#include <optional>
 #include <vector>
 
 #include "configs/error/error.h"
-#include "traces/attention/online_softmax.h"
+#include "traces/attention/tile.h"
 #include "traces/record/checked.h"
 
 namespace kvsim::trace {
@@ -19,17 +20,25 @@ struct QueryTile {
   std::uint32_t count = 0;
 };
 
+/// Cells of a tile that were looked at, with the scores of all rows: [row][cell].
+struct SeenTile {
+  KvPoolKind pool = KvPoolKind::main;
+  CellRun cells;
+  std::vector<float> scores;
+};
+
 class Kernel {
  public:
-  Kernel(const AttentionShape& shape, const KvCache& cache, const AttentionTask& task, AttentionValues values)
+  Kernel(const AttentionShape& shape, KvCache& cache, const AttentionTask& task,
+         const AttentionValues& values)
       : shape_(shape),
         cache_(cache),
         task_(task),
         values_(values),
         group_(static_cast<std::size_t>(shape.heads / cache.shape().kv_heads)),
         head_dim_(static_cast<std::size_t>(cache.shape().head_dim)),
-        k_(head_dim_),
-        v_(head_dim_) {}
+        keeps_scores_(cache.policy().ranks() || values.mass != nullptr),
+        results_(head_dim_) {}
 
   void run(AccessSink& sink) {
     const auto step = static_cast<std::uint32_t>(std::min<std::int64_t>(shape_.query_tile, task_.queries));
@@ -43,70 +52,166 @@ class Kernel {
 
  private:
   void run_tile(Head head, QueryTile queries, AccessSink& sink) {
-    const std::uint32_t visible = task_.first.value() + queries.first + queries.count;
-    const auto step = static_cast<std::uint32_t>(std::min<std::int64_t>(shape_.kv_tile, visible));
     start(head, queries);
-    for (std::uint32_t first = 0; first < visible; first += step) {
-      KvTile tile{.layer = task_.layer,
-                  .side = KvSide::k,
-                  .head = head,
-                  .first = Token(first),
-                  .tokens = std::min(step, visible - first),
-                  .stream = task_.stream};
-      cache_.access(tile, sink);
-      tile.side = KvSide::v;
-      cache_.access(tile, sink);
-      accumulate(tile, queries);
+    for (const KvPoolKind pool : kKvPools) {
+      const std::uint32_t end = cells_in_sight(head, pool, queries);
+      const auto step = static_cast<std::uint32_t>(std::min<std::int64_t>(shape_.kv_tile, end));
+      for (std::uint32_t first = 0; first < end; first += step) {
+        if (const auto cells =
+                seen(head, pool, queries, {.first = first, .count = std::min(step, end - first)})) {
+          read(head, pool, *cells, sink);
+          accumulate(head, pool, queries, *cells);
+        }
+      }
     }
     finish(head, queries);
   }
 
+  /// Cells of the pool that have to be looked at.
+  std::uint32_t cells_in_sight(Head head, KvPoolKind pool, QueryTile queries) const {
+    const KvLane& lane = cache_.lane(task_.layer, head);
+    return lane.in_order() ? std::min(lane.end(pool), position(queries.first + queries.count - 1).value() + 1)
+                           : lane.end(pool);
+  }
+
+  Token position(std::uint32_t query) const { return Token(task_.first.value() + query); }
+
+  bool sees(Token query, const std::optional<Resident>& resident) const {
+    return resident && resident->token <= query && cache_.policy().sees(query, resident->token);
+  }
+
+  /// The part of `cells` from the first to the last that one of the queries sees; none if none does.
+  std::optional<CellRun> seen(Head head, KvPoolKind pool, QueryTile queries, CellRun cells) {
+    const KvLane& lane = cache_.lane(task_.layer, head);
+    if (lane.in_order() && !cache_.policy().budget()) {
+      return cells;
+    }
+    // What a query of the tile sees, the first or the last one sees: tokens come into sight once, and leave
+    // it once.
+    const Token oldest = position(queries.first), newest = position(queries.first + queries.count - 1);
+    std::optional<CellRun> part;
+    for (std::uint32_t cell = cells.first; cell < cells.first + cells.count; ++cell) {
+      const auto& resident = lane.at({.pool = pool, .index = cell});
+      const bool new_to_some = resident && resident->token > oldest && resident->token <= newest;
+      if (new_to_some || sees(oldest, resident)) {
+        part = part ? CellRun{.first = part->first, .count = cell - part->first + 1}
+                    : CellRun{.first = cell, .count = 1};
+      }
+    }
+    return part;
+  }
+
+  void read(Head head, KvPoolKind pool, CellRun cells, AccessSink& sink) const {
+    for (const KvSide side : {KvSide::k, KvSide::v}) {
+      cache_.pool(pool).access_head({.layer = task_.layer, .side = side, .head = head}, cells, Access::read,
+                                    task_.stream, sink);
+    }
+  }
+
   /// Loads the queries, scaled by 1/sqrt(head_dim), and forgets the results of the last ones.
   void start(Head head, QueryTile queries) {
+    seen_.clear();
     if (!cache_.has_payload()) {
       return;
     }
     const float scale = 1.0F / std::sqrt(static_cast<float>(head_dim_));
-    queries_.clear();
+    queries_.resize(queries.count * group_ * head_dim_);
     for (std::size_t q = 0; q < queries.count; ++q) {
       const auto rows = values_.q.subspan(offset(head, queries.first + q), group_ * head_dim_);
-      std::transform(rows.begin(), rows.end(), std::back_inserter(queries_),
+      std::transform(rows.begin(), rows.end(),
+                     queries_.begin() + static_cast<std::ptrdiff_t>(q * rows.size()),
                      [scale](float x) { return x * scale; });
     }
-    results_.assign(queries.count * group_, OnlineSoftmax(head_dim_));
+    results_.start(queries.count * group_);
   }
 
-  void accumulate(const KvTile& tile, QueryTile queries) {
+  void accumulate(Head head, KvPoolKind pool, QueryTile queries, CellRun cells) {
+    if (keeps_scores_) {
+      seen_.push_back({.pool = pool, .cells = cells, .scores = {}});
+    }
     if (!cache_.has_payload()) {
       return;
     }
-    load(tile, KvSide::k, k_);
-    load(tile, KvSide::v, v_);
-    for (std::size_t q = 0; q < queries.count; ++q) {
-      const std::uint64_t visible = task_.first.pos() + queries.first + q + 1;
-      const std::uint64_t before = tile.first.value();
-      const auto tokens = std::min<std::uint64_t>(tile.tokens, visible - std::min(before, visible));
-      for (std::size_t i = q * group_; tokens > 0 && i < (q + 1) * group_; ++i) {
-        results_[i].add(std::span(queries_).subspan(i * head_dim_, head_dim_), k_, v_, tokens);
+    numbers_.resize(cells.count * head_dim_);
+    cache_.pool(pool).load({.layer = task_.layer, .side = KvSide::k, .head = head}, cells, numbers_);
+    scores_.resize(queries.count * group_ * cells.count);
+    simd::products({.numbers = queries_, .columns = head_dim_}, {.numbers = numbers_, .columns = head_dim_},
+                   scores_);
+    mask(head, pool, queries, cells);
+    if (keeps_scores_) {
+      seen_.back().scores = scores_;
+    }
+    cache_.pool(pool).load({.layer = task_.layer, .side = KvSide::v, .head = head}, cells, numbers_);
+    results_.add(scores_, {.numbers = numbers_, .columns = head_dim_});
+  }
+
+  /// Puts -infinity where a query does not see a cell.
+  void mask(Head head, KvPoolKind pool, QueryTile queries, CellRun cells) {
+    const KvLane& lane = cache_.lane(task_.layer, head);
+    if (lane.in_order() && !cache_.policy().budget() &&
+        cells.first + cells.count <= position(queries.first).value() + 1) {
+      return;
+    }
+    for (std::uint32_t q = 0; q < queries.count; ++q) {
+      for (std::uint32_t i = 0; i < cells.count; ++i) {
+        if (sees(position(queries.first + q), lane.at({.pool = pool, .index = cells.first + i}))) {
+          continue;
+        }
+        for (std::size_t row = q * group_; row < (q + 1) * group_; ++row) {
+          scores_[row * cells.count + i] = -std::numeric_limits<float>::infinity();
+        }
       }
     }
   }
 
-  void load(const KvTile& tile, KvSide side, FloatTile& numbers) const {
-    numbers.clear();
-    for (std::uint32_t i = 0; i < tile.tokens; ++i) {
-      numbers.add(cache_.values(tile.layer, side, Token(tile.first.value() + i), tile.head));
+  void finish(Head head, QueryTile queries) {
+    if (cache_.has_payload()) {
+      for (std::size_t row = 0; row < queries.count * group_; ++row) {
+        const std::size_t at = offset(head, queries.first + row / group_) + row % group_ * head_dim_;
+        results_.write(row, values_.out.subspan(at, head_dim_));
+      }
+    }
+    for (std::uint32_t q = 0; keeps_scores_ && q < queries.count; ++q) {
+      tell_mass(head, queries.first + q, q);
     }
   }
 
-  void finish(Head head, QueryTile queries) {
+  /// Tells policy and listener what the query at `row` of its tile made of each cell that it sees.
+  void tell_mass(Head head, std::uint32_t query, std::uint32_t row) {
+    cells_.clear();
+    tokens_.clear();
+    mass_.clear();
+    const KvLane& lane = cache_.lane(task_.layer, head);
+    for (const SeenTile& tile : seen_) {
+      for (std::uint32_t i = 0; i < tile.cells.count; ++i) {
+        const KvCell cell{.pool = tile.pool, .index = tile.cells.first + i};
+        if (sees(position(query), lane.at(cell))) {
+          cells_.push_back(cell);
+          tokens_.push_back(lane.at(cell)->token);
+          mass_.push_back(cache_.has_payload() ? weight(tile, row, i) : 0);
+        }
+      }
+    }
+    const MassQuery of_query{.layer = task_.layer, .head = head, .query = position(query)};
     if (!cache_.has_payload()) {
-      return;
+      const SyntheticMass synthetic;
+      const MassSource& source = values_.source != nullptr ? *values_.source : synthetic;
+      source.fill(of_query, tokens_, mass_);
     }
-    for (std::size_t i = 0; i < results_.size(); ++i) {
-      const std::size_t at = offset(head, queries.first + i / group_) + i % group_ * head_dim_;
-      results_[i].write(values_.out.subspan(at, head_dim_));
+    for (std::size_t i = 0; cache_.policy().ranks() && i < cells_.size(); ++i) {
+      cache_.credit(task_.layer, head, cells_[i], mass_[i]);
     }
+    if (values_.mass != nullptr) {
+      values_.mass->put(of_query, tokens_, mass_);
+    }
+  }
+
+  float weight(const SeenTile& tile, std::size_t query, std::size_t cell) const {
+    float sum = 0;
+    for (std::size_t row = query * group_; row < (query + 1) * group_; ++row) {
+      sum += results_.weight(row, tile.scores[row * tile.cells.count + cell]);
+    }
+    return sum;
   }
 
   /// Of the first query head that reads `head`, in q and out.
@@ -114,35 +219,87 @@ class Kernel {
     return (query * static_cast<std::size_t>(shape_.heads) + head.pos() * group_) * head_dim_;
   }
 
+  /// Pairs of a query and a token that it sees, in one lane.
+  std::uint64_t pairs(Head head) const {
+    const KvLane& lane = cache_.lane(task_.layer, head);
+    if (lane.in_order() && !cache_.policy().budget()) {
+      return visible_pairs(task_.first, task_.queries);
+    }
+    std::uint64_t count = 0;
+    for (std::uint32_t q = 0; q < task_.queries; ++q) {
+      for (const KvPoolKind pool : kKvPools) {
+        for (std::uint32_t cell = 0; cell < lane.end(pool); ++cell) {
+          count += sees(position(q), lane.at({.pool = pool, .index = cell})) ? 1 : 0;
+        }
+      }
+    }
+    return count;
+  }
+
   std::uint64_t operations() const {
-    const KvShape& kv = cache_.shape();
+    const config::KvSpec& kv = cache_.shape().spec;
     const double per_pair =
-        2 * static_cast<double>(head_dim_) / 32 * kv.type.simd_ops_per_32 + kSoftmaxOpsPerScore;
-    const auto heads = static_cast<double>((task_.kv_heads.last.pos() - task_.kv_heads.first.pos()) * group_);
-    return checked_operations(static_cast<double>(visible_pairs(task_.first, task_.queries)) * heads *
-                              per_pair);
+        static_cast<double>(head_dim_) / 32 * (simd_ops_per_32(kv.k) + simd_ops_per_32(kv.v)) +
+        kSoftmaxOpsPerScore;
+    double sum = 0;
+    for (Head head = task_.kv_heads.first; head < task_.kv_heads.last; ++head) {
+      sum += static_cast<double>(pairs(head)) * static_cast<double>(group_);
+    }
+    return checked_operations(sum * per_pair);
   }
 
   const AttentionShape& shape_;
-  const KvCache& cache_;
+  KvCache& cache_;
   const AttentionTask& task_;
-  AttentionValues values_;
+  const AttentionValues& values_;
   std::size_t group_;  // query heads per KV head
   std::size_t head_dim_;
+  bool keeps_scores_;
+  OnlineSoftmax results_;
   std::vector<float> queries_;  // [query][head of the group][head_dim]
-  std::vector<OnlineSoftmax> results_;
-  FloatTile k_;
-  FloatTile v_;
+  std::vector<float> numbers_;  // of K or V, of the tile in hand: [cell][head_dim]
+  std::vector<float> scores_;   // of the tile in hand: [query][head of the group][cell]
+  std::vector<SeenTile> seen_;
+  std::vector<KvCell> cells_;
+  std::vector<Token> tokens_;
+  std::vector<float> mass_;
 };
 
 }  // namespace
+
+double simd_ops_per_32(const config::KvFormat& format) {
+  using enum config::KvNumber;
+  switch (format.number) {
+    case f32:
+      return 16;
+    case f16:
+    case bf16:
+      return 8;
+    case fp8_e4m3:
+    case fp8_e5m2:
+      return 10;
+    case int8:
+    case q8_0:
+      return 5;
+    case q5_1:
+    case q5_0:
+      return 12;
+    case int4:
+    case q4_1:
+    case q4_0:
+      return 8;
+    case iq4_nl:
+      return 14;
+  }
+  return 8;
+}
 
 std::uint64_t visible_pairs(Token first, std::uint32_t queries) {
   return std::uint64_t{first.value()} * queries + std::uint64_t{queries} * (std::uint64_t{queries} + 1) / 2;
 }
 
-void attend(const AttentionShape& shape, const KvCache& cache, const AttentionTask& task,
-            AttentionValues values, AccessSink& sink) {
+void attend(const AttentionShape& shape, KvCache& cache, const AttentionTask& task,
+            const AttentionValues& values, AccessSink& sink) {
   const KvShape& kv = cache.shape();
   check(shape.kv_tile > 0 && shape.query_tile > 0, "tiles have a size");
   check(shape.heads > 0 && shape.heads % kv.kv_heads == 0, "query heads share KV heads evenly");

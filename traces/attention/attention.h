@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiled attention with online softmax over the KV cache: emits its accesses, and computes when there is a
-// payload.
+// Attention over the KV cache, in tiles with an online softmax or with the score matrix in memory: emits its
+// accesses, and computes when there is a payload.
 #pragma once
 
 #include <cstdint>
 #include <span>
 
 #include "configs/units/index.h"
+#include "traces/attention/mass.h"
 #include "traces/kv_cache/kv_cache.h"
 #include "traces/record/source.h"
 
@@ -14,13 +15,18 @@ namespace kvsim::trace {
 
 struct AttentionShape {
   std::int64_t heads = 0;        ///< query heads; head h reads KV head h / (heads / KV heads)
-  std::int64_t kv_tile = 128;    ///< cached tokens per tile
+  std::int64_t kv_tile = 128;    ///< cells per tile
   std::int64_t query_tile = 64;  ///< queries that use a tile while it is near (ggml-cpu: GGML_FA_TILE_Q)
 };
 
 /// SIMD operations of softmax per score: four scores take 24, of which the exponential is about 17
 /// (ggml_v_expf in ggml-cpu/vec.h) and the rest maximum, difference, sum and moving them.
 inline constexpr double kSoftmaxOpsPerScore = 24.0 / 4;
+
+/// 128-bit SIMD operations of a dot product with 32 numbers in a format, dequantising included. Of GGML's
+/// types and floats counted in ggml-cpu's NEON code, as for weights (configs/catalogue/tensor_types); the
+/// others assumed to cost what the GGML type of their width does, FP8 a table look-up more.
+[[nodiscard]] double simd_ops_per_32(const config::KvFormat& format);
 
 /// KV heads [first, last).
 struct HeadRange {
@@ -29,7 +35,7 @@ struct HeadRange {
 };
 
 /// One thread's share: the queries at positions first, first + 1, ... and some KV heads with all query heads
-/// that read them. A query sees the tokens up to its own.
+/// that read them. A query sees the tokens up to its own, as far as the cache's policy lets it.
 struct AttentionTask {
   Layer layer{};
   Token first{};
@@ -42,16 +48,18 @@ struct AttentionTask {
 struct AttentionValues {
   std::span<const float> q{};
   std::span<float> out{};
+  MassSink* mass = nullptr;            ///< hears of every query's weights, if wanted
+  const MassSource* source = nullptr;  ///< gives the weights where none are computed; null: SyntheticMass
 };
 
 /// (query, cached token) pairs that the causal mask lets through, for one query head.
 [[nodiscard]] std::uint64_t visible_pairs(Token first, std::uint32_t queries);
 
-/// For each KV head of the task and each query tile: K and V of every tile that one of its queries sees,
-/// once. Then one Compute: per visible pair and query head two products of head_dim and a softmax.
-/// Accumulates in FP32. Preconditions: the queries' tokens are in the cache; `values` has numbers if and only
-/// if the cache has.
-void attend(const AttentionShape& shape, const KvCache& cache, const AttentionTask& task,
-            AttentionValues values, AccessSink& sink);
+/// For each KV head of the task and each query tile: K and V of every tile of cells that one of its queries
+/// sees, once. Then one Compute: per visible pair and query head two products of head_dim and a softmax.
+/// Accumulates in FP32, and tells the cache's policy what each token drew. Preconditions: the queries' tokens
+/// are in the cache, one query only if the policy ranks; `values` has numbers if and only if the cache has.
+void attend(const AttentionShape& shape, KvCache& cache, const AttentionTask& task,
+            const AttentionValues& values, AccessSink& sink);
 
 }  // namespace kvsim::trace

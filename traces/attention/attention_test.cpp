@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "configs/error/error.h"
+#include "traces/number/half.h"
 #include "traces/record/random_records.h"
 #include "traces/record/sinks.h"
 
@@ -39,7 +40,6 @@ KvShape kv_shape(const Problem& p) {
           .kv_heads = p.kv_heads,
           .head_dim = p.head_dim,
           .capacity = p.depth + p.queries,
-          .type = {.name = "F16", .block = 1, .bytes = Bytes(2), .simd_ops_per_32 = 8, .fallback = ""},
           .layout = p.layout,
           .block = p.block,
           .block_order = config::KvBlockOrder::shuffled};
@@ -60,7 +60,7 @@ std::size_t size(std::int64_t value) {
 struct Instance {
   explicit Instance(const Problem& problem)
       : p(problem),
-        cache(kv_shape(p), 0, KvPayload::half),
+        cache(kv_shape(p), 0, KvPayload::numbers),
         q(size(p.queries * p.heads * p.head_dim)),
         k(size((p.depth + p.queries) * p.kv_heads * p.head_dim)),
         v(k.size()),
@@ -105,6 +105,13 @@ struct Expected {
   double bound = 0;
 };
 
+std::vector<float> cached(const Instance& s, KvSide side, std::uint32_t token, Head head) {
+  std::vector<float> numbers(size(s.p.head_dim));
+  s.cache.pool(KvPoolKind::main)
+      .load({.layer = Layer(1), .side = side, .head = head}, {.first = token, .count = 1}, numbers);
+  return numbers;
+}
+
 /// Output of one query and head. The bound, with u the unit roundoff: a score is off by at most
 /// d = (head_dim + 3) u x scale x sum |q k|, so a weight by a factor of e^2d at most; std::exp is good to one
 /// unit in the last place; summing n weighted values, rescaling once per tile and the division add (n + 2
@@ -118,10 +125,10 @@ Expected reference(const Instance& s, std::uint32_t query, std::uint32_t head) {
   std::vector<double> scores(visible);
   double largest_sum = 0, largest_v = 0, maximum = -std::numeric_limits<double>::infinity();
   for (std::uint32_t t = 0; t < visible; ++t) {
-    const auto k = s.cache.values(Layer(1), KvSide::k, Token(t), kv_head);
+    const auto k = cached(s, KvSide::k, t, kv_head);
     double magnitude = 0;
     for (std::size_t i = 0; i < dim; ++i) {
-      const double product = double{q[i]} * double{to_float(k[i])} * scale;
+      const double product = double{q[i]} * double{k[i]} * scale;
       scores[t] += product;
       magnitude += std::abs(product);
     }
@@ -131,11 +138,11 @@ Expected reference(const Instance& s, std::uint32_t query, std::uint32_t head) {
   double sum = 0;
   std::vector<double> values(dim);
   for (std::uint32_t t = 0; t < visible; ++t) {
-    const auto v = s.cache.values(Layer(1), KvSide::v, Token(t), kv_head);
+    const auto v = cached(s, KvSide::v, t, kv_head);
     const double weight = std::exp(scores[t] - maximum);
     sum += weight;
     for (std::size_t i = 0; i < dim; ++i) {
-      const double number = double{to_float(v[i])};
+      const double number = double{v[i]};
       values[i] += weight * number;
       largest_v = std::max(largest_v, std::abs(number));
     }
@@ -313,8 +320,9 @@ void count_rows(const Problem& p, const KvCache& cache, const Extent& e, std::ma
       for (std::uint32_t t = 0; t < p.depth + p.queries; ++t) {
         std::vector<Record> records;
         VectorSink sink(records);
-        cache.access({.layer = Layer(1), .side = side, .head = Head(h), .first = Token(t), .tokens = 1},
-                     sink);
+        cache.pool(KvPoolKind::main)
+            .access_head({.layer = Layer(1), .side = side, .head = Head(h)}, {.first = t, .count = 1},
+                         Access::read, Stream(0), sink);
         const Extent row = std::get<Extent>(records.at(0));
         const auto stride = static_cast<Address>(e.stride.count());
         const Address offset = row.address - e.address;

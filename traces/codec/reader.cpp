@@ -177,6 +177,7 @@ void TraceReader::Impl::check_totals() {
 }
 
 bool is_recording(const std::filesystem::path& path) {
+  refuse_named_pipe(path);
   std::ifstream file(path, std::ios::binary);
   std::string magic(kMagic.size(), '\0');
   return file.read(magic.data(), static_cast<std::streamsize>(magic.size())) && magic == kMagic;

@@ -3,71 +3,60 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
-#include <utility>
 
 #include "configs/error/error.h"
 
 namespace kvsim::trace {
-
-using config::KvLayout;
-
 namespace {
 
-Extent rows(Address address, Bytes row_bytes, std::uint32_t rows, Bytes stride) {
-  Extent e{.address = address, .row_bytes = row_bytes, .rows = rows, .stride = stride, .kind = Kind::kv};
-  if (rows == 1 || row_bytes == stride) {  // no gaps: one run
-    e.row_bytes = e.stride = total_bytes(e);
-    e.rows = 1;
-  }
-  return e;
+constexpr config::KvFormat kWide{.number = config::KvNumber::f16};
+constexpr std::array kSides{KvSide::k, KvSide::v};
+
+std::uint32_t u32(std::int64_t value) {
+  return static_cast<std::uint32_t>(value);
 }
 
-/// SplitMix64.
-std::uint64_t scrambled(std::uint64_t z) {
-  z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27U)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31U);
-}
-
-/// Pages of the pool in the order in which they are handed out: one order for all layers, as a page number of
-/// vLLM's stands for the page in every layer.
-std::vector<std::uint32_t> handed_out(const KvShape& shape) {
-  std::vector<std::uint32_t> pages(static_cast<std::size_t>(cells(shape) / shape.block));
-  std::iota(pages.begin(), pages.end(), 0U);
-  if (shape.block_order == config::KvBlockOrder::shuffled) {
-    std::uint64_t state = shape.seed;
-    for (std::size_t left = pages.size(); left > 1; --left) {  // Fisher and Yates
-      state += 0x9e3779b97f4a7c15ULL;
-      std::swap(pages[left - 1], pages[scrambled(state) % left]);
-    }
-  }
-  return pages;
+/// What is allocated for every vector beyond what its format takes.
+Bytes padding(const KvShape& shape) {
+  KvShape bare = shape;
+  bare.head_alignment = Bytes(1);
+  return total_bytes(shape) - total_bytes(bare);
 }
 
 }  // namespace
 
-KvCache::KvCache(KvShape shape, Address base, KvPayload payload)
-    : shape_(std::move(shape)),
-      base_(base),
-      head_bytes_(trace::head_bytes(shape_)),
-      heads_(static_cast<std::size_t>(shape_.kv_heads)),
-      cells_(static_cast<std::size_t>(cells(shape_))) {
-  check(shape_.capacity <= std::numeric_limits<std::uint32_t>::max(), "a context's tokens fit into 32 bits");
+KvCache::KvCache(const KvShape& shape, Address base, KvPayload payload)
+    : shape_(shape), payload_(payload), policy_(make_policy(shape.spec)) {
+  constexpr auto kMost = std::numeric_limits<std::uint32_t>::max();
+  check(shape.capacity <= kMost && shape.batch >= 1 && shape.batch <= kMost,
+        "a context's tokens fit into 32 bits");
   static_cast<void>(total_bytes(shape_));  // throws if it is too large
-  if (is(KvLayout::paged)) {
-    blocks_ = handed_out(shape_);
+  pools_.emplace_back(shape_, KvPool::Formats{.k = shape.spec.k, .v = shape.spec.v}, main_cells(shape_),
+                      base);
+  const Address wide_base = base + static_cast<Address>(pools_.front().bytes().count());
+  pools_.emplace_back(shape_, KvPool::Formats{.k = kWide, .v = kWide}, wide_cells(shape_), wide_base);
+  for (KvPool& pool : pools_) {
+    if (has_payload()) {
+      pool.hold_numbers();
+    }
   }
-  if (payload == KvPayload::half) {
-    check(shape_.type.block == 1 && shape_.type.bytes == Bytes(2), "a payload is kept in half precision");
-    values_.resize(static_cast<std::size_t>(shape_.layers * 2 * shape_.head_dim) * cells_ * heads_);
-  }
+  lanes_.resize(policy_->ranks() ? static_cast<std::size_t>(shape.layers * shape.kv_heads) : 1);
+  intakes_.resize(lanes_.size());
+  first_late_ = Token(u32(first_in_f16(shape_)));
+  group_ = u32(group_tokens(shape_));
+  recent_ = u32(std::min(recent_in_f16(shape_), shape.capacity));
+  counters_.padding = padding(shape_);
+}
+
+std::size_t KvCache::lane_number(Layer layer, Head head) const {
+  return lanes_.size() == 1 ? 0 : layer.pos() * static_cast<std::size_t>(shape_.kv_heads) + head.pos();
 }
 
 std::variant<KvPlan, DoesNotFit> KvCache::plan(std::uint32_t tokens) const {
-  const std::uint32_t left = static_cast<std::uint32_t>(shape_.capacity) - depth_;
-  if (tokens > left) {
-    return DoesNotFit{.asked = tokens, .left = left};
+  const std::uint32_t left = u32(shape_.capacity) - depth_;
+  const std::uint32_t at_once = u32(std::min<std::int64_t>(left, policy_->budget() ? shape_.batch : left));
+  if (tokens > at_once) {
+    return DoesNotFit{.asked = tokens, .left = at_once};
   }
   return KvPlan{.first = Token(depth_), .tokens = tokens};
 }
@@ -76,108 +65,229 @@ void KvCache::apply(const KvPlan& plan) {
   check(plan.first.value() == depth_ && plan.tokens <= static_cast<std::uint64_t>(shape_.capacity) - depth_,
         "a plan is applied to the cache it was made for, once");
   depth_ += plan.tokens;
+  plan_ = plan;
+  for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+    admit(lane, plan);
+  }
+  counters_.resident = lanes_.front().size();
+  counters_.peak = std::max(counters_.peak, counters_.resident);
+  counters_.peak_bytes = std::max(counters_.peak_bytes, held());
 }
 
-void KvCache::truncate(std::uint32_t tokens) {
-  check(tokens <= depth_, "only tokens that are there can be kept");
-  depth_ = tokens;
+/// What the tokens in the cache take.
+Bytes KvCache::held() const {
+  Bytes bytes{};
+  for (const KvPoolKind kind : kKvPools) {
+    std::int64_t vectors = 0;
+    for (const KvLane& lane : lanes_) {
+      vectors += lane.size(kind);
+    }
+    const std::int64_t shared = lanes_.size() == 1 ? shape_.layers * shape_.kv_heads : 1;
+    bytes += (head_bytes(shape_, pool(kind).format(KvSide::k)) +
+              head_bytes(shape_, pool(kind).format(KvSide::v))) *
+             (vectors * shared);
+  }
+  return bytes;
 }
 
-template <class Visit>
-void KvCache::for_each_run(Token first, std::uint32_t tokens, Visit visit) const {
-  const std::uint64_t page = is(KvLayout::paged) ? static_cast<std::uint64_t>(shape_.block) : cells_;
-  const std::uint64_t end = std::uint64_t{first.value()} + tokens;
-  for (std::uint64_t at = first.value(); at < end;) {
-    const std::uint64_t next = std::min(end, (at / page + 1) * page);
-    visit(
-        Run{.first = Token(static_cast<std::uint32_t>(at)), .tokens = static_cast<std::uint32_t>(next - at)});
-    at = next;
+void KvCache::admit(std::size_t number, const KvPlan& plan) {
+  KvLane& lane = lanes_[number];
+  Intake& intake = intakes_[number];
+  intake.placements.clear();
+  intake.moves.clear();
+  evict(lane, plan.first);
+  move_old(lane, plan.first, intake.moves);
+  for (std::uint32_t i = 0; i < plan.tokens; ++i) {
+    const Token token(plan.first.value() + i);
+    const KvCell cell = lane.place(pool_of(token), token);
+    Placement* last = intake.placements.empty() ? nullptr : &intake.placements.back();
+    if (last != nullptr && last->cell.pool == cell.pool && last->cell.index + last->tokens == cell.index) {
+      ++last->tokens;
+    } else {
+      intake.placements.push_back({.first = token, .tokens = 1, .cell = cell});
+    }
+  }
+}
+
+void KvCache::evict(KvLane& lane, Token next) {
+  if (!policy_->budget() || std::int64_t{lane.size()} < *policy_->budget()) {
+    return;
+  }
+  std::vector<KvCell> leaving;
+  policy_->leaving(lane, next, leaving);
+  for (const KvCell cell : leaving) {
+    lane.release(cell);
+  }
+  counters_.evictions += leaving.size();
+}
+
+KvPoolKind KvCache::pool_of(Token token) const {
+  return token < first_late_ || recent_ > 0 || group_ > 1 ? KvPoolKind::wide : KvPoolKind::main;
+}
+
+/// Tokens older than `recent_` go on, in whole groups; the first ones stay.
+void KvCache::move_old(KvLane& lane, Token next, std::vector<Move>& moves) {
+  if (recent_ == 0 && group_ == 1) {
+    return;
+  }
+  std::vector<std::pair<Token, std::uint32_t>> old;
+  for (KvCell cell{.pool = KvPoolKind::wide}; cell.index < lane.end(KvPoolKind::wide); ++cell.index) {
+    const auto& resident = lane.at(cell);
+    if (resident && resident->token >= first_late_ &&
+        std::uint64_t{resident->token.value()} + std::max(recent_, 1U) <= next.value()) {
+      old.emplace_back(resident->token, cell.index);
+    }
+  }
+  std::sort(old.begin(), old.end());
+  for (std::size_t i = 0; i + group_ <= old.size(); i += group_) {
+    Move move;
+    for (std::size_t j = i; j < i + group_; ++j) {
+      const KvCell from{.pool = KvPoolKind::wide, .index = old[j].second};
+      const Resident resident = *lane.at(from);
+      lane.release(from);
+      const KvCell to = lane.place(KvPoolKind::main, resident.token, resident.score);
+      move.to = j == i ? to.index : move.to;
+      move.from.push_back(from.index);
+    }
+    moves.push_back(std::move(move));
   }
 }
 
 void KvCache::append(const KvAppend& append, AccessSink& sink) {
-  check(append.tokens > 0 && std::uint64_t{append.first.value()} + append.tokens <= depth_,
+  check(append.tokens > 0 && append.first >= plan_.first &&
+            std::uint64_t{append.first.value()} + append.tokens <= depth_,
         "appended tokens are planned");
-  for (const KvSide side : {KvSide::k, KvSide::v}) {
-    if (has_payload()) {
-      store(append, side, side == KvSide::k ? append.k : append.v);
+  if (append.first == plan_.first) {
+    for (std::uint32_t head = 0; head < shape_.kv_heads; ++head) {
+      emit_moves(append, Head(head), sink);
     }
-    for_each_run(append.first, append.tokens, [&](const Run& run) {
-      const Address start = address(append.layer, side, run.first, Head(0));
-      Extent e = is(KvLayout::token_major) ? rows(start, token_stride(), run.tokens, token_stride())
-                                           : rows(start, head_bytes_ * std::int64_t{run.tokens},
-                                                  static_cast<std::uint32_t>(heads_), head_stride());
-      e.access = Access::write;
-      e.stream = append.stream;
-      sink.put(e);
+  }
+  for (const KvSide side : kSides) {
+    if (has_payload()) {
+      store(append, side);
+    }
+    emit_writes(append, side, sink);
+  }
+}
+
+void KvCache::emit_moves(const KvAppend& append, Head head, AccessSink& sink) {
+  for (const Move& move : intakes_[lane_number(append.layer, head)].moves) {
+    for (const KvSide side : kSides) {
+      const KvPlace place{.layer = append.layer, .side = side, .head = head};
+      for (const std::uint32_t from : move.from) {
+        pool(KvPoolKind::wide)
+            .access_head(place, {.first = from, .count = 1}, Access::read, append.stream, sink);
+      }
+      const CellRun to{.first = move.to, .count = static_cast<std::uint32_t>(move.from.size())};
+      pool(KvPoolKind::main).access_head(place, to, Access::write, append.stream, sink);
+      if (has_payload()) {
+        move_numbers(place, move);
+      }
+    }
+  }
+}
+
+void KvCache::move_numbers(const KvPlace& place, const Move& move) {
+  const auto size = static_cast<std::size_t>(shape_.head_dim);
+  std::vector<float> numbers(size * move.from.size());
+  for (std::size_t i = 0; i < move.from.size(); ++i) {
+    pool(KvPoolKind::wide)
+        .load(place, {.first = move.from[i], .count = 1}, std::span(numbers).subspan(i * size, size));
+  }
+  KvPool& main = pools_[static_cast<std::size_t>(KvPoolKind::main)];
+  const bool whole = main.format(place.side).range == config::KvRange::channel;
+  for (std::size_t i = 0; i < (whole ? 1 : move.from.size()); ++i) {
+    main.store(
+        place, move.to + static_cast<std::uint32_t>(i),
+        whole ? std::span<const float>(numbers) : std::span<const float>(numbers).subspan(i * size, size));
+  }
+}
+
+/// Those of the last plan, cut to the tokens in hand.
+template <class Visit>
+void KvCache::for_each_placement(const KvAppend& append, const Intake& intake, Visit visit) const {
+  const std::uint32_t begin = append.first.value(), end = begin + append.tokens;
+  for (Placement run : intake.placements) {
+    const std::uint32_t skipped = begin - std::min(begin, run.first.value());
+    const std::uint32_t last = std::min(end, run.first.value() + run.tokens);
+    run.first = Token(run.first.value() + skipped);
+    run.cell.index += skipped;
+    if (run.first.value() < last) {
+      run.tokens = last - run.first.value();
+      visit(run);
+    }
+  }
+}
+
+void KvCache::emit_writes(const KvAppend& append, KvSide side, AccessSink& sink) {
+  const auto cells = [](const Placement& run) {
+    return CellRun{.first = run.cell.index, .count = run.tokens};
+  };
+  if (lanes_.size() == 1) {
+    for_each_placement(append, intakes_.front(), [&](const Placement& run) {
+      pool(run.cell.pool)
+          .write_all_heads({.layer = append.layer, .side = side}, cells(run), append.stream, sink);
+    });
+    return;
+  }
+  for (Head head(0); head.value() < shape_.kv_heads; ++head) {
+    for_each_placement(append, intakes_[lane_number(append.layer, head)], [&](const Placement& run) {
+      pool(run.cell.pool)
+          .access_head({.layer = append.layer, .side = side, .head = head}, cells(run), Access::write,
+                       append.stream, sink);
     });
   }
 }
 
-void KvCache::store(const KvAppend& append, KvSide side, std::span<const float> numbers) {
+void KvCache::store(const KvAppend& append, KvSide side) {
+  for (Head head(0); head.value() < shape_.kv_heads; ++head) {
+    const KvPlace place{.layer = append.layer, .side = side, .head = head};
+    for_each_placement(append, intakes_[lane_number(append.layer, head)],
+                       [&](const Placement& run) { store_run(append, place, run); });
+  }
+}
+
+void KvCache::store_run(const KvAppend& append, const KvPlace& place, const Placement& run) {
   const auto size = static_cast<std::size_t>(shape_.head_dim);
-  check(numbers.size() == heads_ * size * append.tokens,
+  const auto heads = static_cast<std::size_t>(shape_.kv_heads);
+  const std::span<const float> numbers = place.side == KvSide::k ? append.k : append.v;
+  check(numbers.size() == heads * size * append.tokens,
         "a payload holds a number per head, dimension and token");
-  for (std::uint32_t i = 0; i < append.tokens; ++i) {
-    for (std::uint32_t head = 0; head < heads_; ++head) {
-      const auto from = numbers.subspan((i * heads_ + head) * size, size);
-      const std::size_t to = slot(append.layer, side, Token(append.first.value() + i), Head(head)) * size;
-      std::transform(from.begin(), from.end(), values_.begin() + static_cast<std::ptrdiff_t>(to), to_half);
-    }
+  for (std::uint32_t i = 0; i < run.tokens; ++i) {
+    const std::size_t token = run.first.value() - append.first.value() + i;
+    pools_[static_cast<std::size_t>(run.cell.pool)].store(
+        place, run.cell.index + i, numbers.subspan((token * heads + place.head.pos()) * size, size));
   }
 }
 
-void KvCache::access(const KvTile& tile, AccessSink& sink) const {
-  check(tile.tokens > 0 && std::uint64_t{tile.first.value()} + tile.tokens <= depth_,
-        "a tile that is read is in the cache");
-  for_each_run(tile.first, tile.tokens, [&](const Run& run) {
-    Extent e =
-        rows(address(tile.layer, tile.side, run.first, tile.head), head_bytes_, run.tokens, token_stride());
-    e.stream = tile.stream;
-    sink.put(e);
-  });
-}
-
-std::span<const Half> KvCache::values(Layer layer, KvSide side, Token token, Head head) const {
-  const auto size = static_cast<std::size_t>(shape_.head_dim);
-  return std::span(values_).subspan(slot(layer, side, token, head) * size, size);
-}
-
-Bytes KvCache::token_stride() const {
-  return is(KvLayout::token_major) ? head_bytes_ * shape_.kv_heads : head_bytes_;
-}
-
-Bytes KvCache::head_stride() const {
-  switch (shape_.layout) {
-    case KvLayout::token_major:
-      return head_bytes_;
-    case KvLayout::head_major:
-      return head_bytes_ * static_cast<std::int64_t>(cells_);
-    case KvLayout::paged:
-      return head_bytes_ * shape_.block;
+void KvCache::reset() {
+  for (KvLane& lane : lanes_) {
+    lane.clear();
   }
-  return head_bytes_;
+  depth_ = 0;
+  plan_ = {};
+  counters_.resident = 0;
 }
 
-std::size_t KvCache::slot(Layer layer, KvSide side, Token token, Head head) const {
-  check(layer.value() < shape_.layers && token.value() < shape_.capacity && head.value() < heads_,
-        "a vector is in the cache");
-  const std::size_t begin = (layer.pos() * 2 + static_cast<std::size_t>(side)) * cells_ * heads_;
-  switch (shape_.layout) {
-    case KvLayout::token_major:
-      return begin + token.pos() * heads_ + head.pos();
-    case KvLayout::head_major:
-      return begin + head.pos() * cells_ + token.pos();
-    case KvLayout::paged: {
-      const auto block = static_cast<std::size_t>(shape_.block);
-      return begin + (blocks_[token.pos() / block] * heads_ + head.pos()) * block + token.pos() % block;
-    }
+void KvCache::truncate(std::uint32_t tokens) {
+  check(tokens <= depth_, "only tokens that are there can be kept");
+  if (lanes_.size() == 1 && lanes_.front().in_order()) {
+    lanes_.front().truncate(tokens);
+    depth_ = tokens;
+    counters_.resident = tokens;
+    return;
   }
-  return begin;
+  check(!has_payload(), "numbers that have left do not come back");
+  reset();
+  while (depth_ < tokens) {
+    apply({.first = Token(depth_), .tokens = 1});
+  }
 }
 
-Address KvCache::address(Layer layer, KvSide side, Token token, Head head) const {
-  return base_ + slot(layer, side, token, head) * static_cast<Address>(head_bytes_.count());
+void KvCache::credit(Layer layer, Head head, KvCell cell, float mass) {
+  if (const auto score = policy_->credit(mass)) {
+    lanes_[lane_number(layer, head)].credit(cell, *score);
+  }
 }
 
 }  // namespace kvsim::trace

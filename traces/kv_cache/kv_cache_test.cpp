@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "configs/error/error.h"
+#include "traces/number/half.h"
 #include "traces/record/random_records.h"
 #include "traces/record/sinks.h"
 
@@ -22,12 +23,8 @@ namespace {
 
 using namespace kvsim::literals;
 
-config::TensorType f16() {
-  return {.name = "F16", .block = 1, .bytes = 2_B, .simd_ops_per_32 = 8, .fallback = ""};
-}
-
 KvShape small_shape() {
-  return {.layers = 3, .kv_heads = 2, .head_dim = 8, .capacity = 16, .type = f16()};
+  return {.layers = 3, .kv_heads = 2, .head_dim = 8, .capacity = 16};
 }
 
 struct SizeCase {
@@ -54,11 +51,8 @@ TEST(Sizes, AreExactInEveryKnownCase) {
       {"TinyLlama, 2048 tokens", 22, 4, 64, 2048, 44_MiB},
       {"Phi-3.5-mini, 131072 tokens", 32, 32, 96, 131072, 51'539'607'552_B}};
   for (const SizeCase& c : cases) {
-    const KvShape shape{.layers = c.layers,
-                        .kv_heads = c.kv_heads,
-                        .head_dim = c.head_dim,
-                        .capacity = c.tokens,
-                        .type = f16()};
+    const KvShape shape{
+        .layers = c.layers, .kv_heads = c.kv_heads, .head_dim = c.head_dim, .capacity = c.tokens};
     EXPECT_EQ(total_bytes(shape), c.bytes) << c.name;
     EXPECT_EQ(bytes_per_token(shape) * c.tokens, c.bytes) << c.name;
   }
@@ -70,15 +64,14 @@ TEST(Sizes, FollowTheFormula) {
     const KvShape s{.layers = rng.between(1, 100),
                     .kv_heads = rng.between(1, 64),
                     .head_dim = rng.between(1, 256),
-                    .capacity = rng.between(1, 100'000),
-                    .type = f16()};
+                    .capacity = rng.between(1, 100'000)};
     ASSERT_EQ(total_bytes(s).count(), 2 * s.layers * s.kv_heads * s.head_dim * s.capacity * 2);
   }
 }
 
 TEST(Sizes, GroupedQueriesDivideBytesByTheGroup) {
   // Llama-2-70B: 64 query heads share 8 KV heads.
-  const KvShape grouped{.layers = 80, .kv_heads = 8, .head_dim = 128, .capacity = 4096, .type = f16()};
+  const KvShape grouped{.layers = 80, .kv_heads = 8, .head_dim = 128, .capacity = 4096};
   KvShape full = grouped;
   full.kv_heads = 64;
   EXPECT_EQ(total_bytes(full), total_bytes(grouped) * (64 / 8));
@@ -91,28 +84,28 @@ TEST(Sizes, HeadsArePaddedToTheLineOnlyWhenAsked) {
   };
   for (const Case& c : {Case{64, 128_B, 128_B}, Case{80, 160_B, 192_B}, Case{96, 192_B, 192_B},
                         Case{100, 200_B, 256_B}, Case{1, 2_B, 64_B}}) {
-    KvShape shape{.layers = 2, .kv_heads = 3, .head_dim = c.head_dim, .capacity = 5, .type = f16()};
-    EXPECT_EQ(head_bytes(shape), c.plain);
-    EXPECT_EQ(row_bytes(shape), c.plain * 3);
+    KvShape shape{.layers = 2, .kv_heads = 3, .head_dim = c.head_dim, .capacity = 5};
+    EXPECT_EQ(head_bytes(shape, shape.spec.k), c.plain);
+    EXPECT_EQ(bytes_per_token(shape), c.plain * (3 * 2 * 2));
     shape.head_alignment = 64_B;
-    EXPECT_EQ(head_bytes(shape), c.padded);
+    EXPECT_EQ(head_bytes(shape, shape.spec.k), c.padded);
     EXPECT_EQ(total_bytes(shape), c.padded * (3 * 2 * 2 * 5));
   }
 }
 
 TEST(Sizes, QuantisedHeadsAreWholeBlocks) {
   KvShape shape = small_shape();
-  shape.type = {.name = "Q8_0", .block = 32, .bytes = 34_B, .simd_ops_per_32 = 4, .fallback = ""};
+  shape.spec = config::parse_kv_spec("q8_0");
   shape.head_dim = 64;
-  EXPECT_EQ(head_bytes(shape), 68_B);
+  EXPECT_EQ(head_bytes(shape, shape.spec.k), 68_B);
   shape.head_dim = 80;
   EXPECT_THROW(
       {
         try {
-          static_cast<void>(head_bytes(shape));
+          static_cast<void>(head_bytes(shape, shape.spec.k));
         } catch (const UserError& error) {
           EXPECT_THAT(error.what(),
-                      ::testing::AllOf(::testing::HasSubstr("Q8_0"), ::testing::HasSubstr("multiple of 32")));
+                      ::testing::AllOf(::testing::HasSubstr("q8_0"), ::testing::HasSubstr("32")));
           throw;
         }
       },
@@ -153,11 +146,29 @@ std::vector<Record> append_everywhere(KvCache& cache, std::uint32_t tokens, std:
   return records;
 }
 
-std::vector<Record> reads_of(const KvCache& cache, const KvTile& tile) {
+/// Cells of one head in the cache's own format.
+struct Tile {
+  Layer layer{};
+  KvSide side = KvSide::k;
+  Head head{};
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+  Stream stream{};
+};
+
+std::vector<Record> reads_of(const KvCache& cache, const Tile& tile) {
   std::vector<Record> records;
   VectorSink sink(records);
-  cache.access(tile, sink);
+  cache.pool(KvPoolKind::main)
+      .access_head({.layer = tile.layer, .side = tile.side, .head = tile.head},
+                   {.first = tile.first, .count = tile.count}, Access::read, tile.stream, sink);
   return records;
+}
+
+std::vector<float> values(const KvCache& cache, const KvPlace& place, std::uint32_t cell) {
+  std::vector<float> numbers(static_cast<std::size_t>(cache.shape().head_dim));
+  cache.pool(KvPoolKind::main).load(place, {.first = cell, .count = 1}, numbers);
+  return numbers;
 }
 
 TEST(KvCache, PlansChangeNothingUntilTheyAreApplied) {
@@ -180,9 +191,9 @@ TEST(KvCache, StalePlansAndUnplannedAccessesAreBugs) {
   cache.apply(plan);
   EXPECT_THROW(cache.apply(plan), InternalError);
   EXPECT_THROW(cache.apply({.first = Token(4), .tokens = 13}), InternalError);
-  EXPECT_THROW(cache.access({.tokens = 5}, sink), InternalError);
-  EXPECT_THROW(cache.access({.head = Head(2), .tokens = 4}, sink), InternalError);
-  EXPECT_THROW(cache.access({.layer = Layer(3), .tokens = 4}, sink), InternalError);
+  EXPECT_THROW(reads_of(cache, {.first = 16, .count = 1}), InternalError);
+  EXPECT_THROW(reads_of(cache, {.head = Head(2), .count = 4}), InternalError);
+  EXPECT_THROW(reads_of(cache, {.layer = Layer(3), .count = 4}), InternalError);
 }
 
 TEST(KvCache, AppendsAreContiguousRowsAtTheStatedPlace) {
@@ -204,12 +215,9 @@ TEST(KvCache, AppendsAreContiguousRowsAtTheStatedPlace) {
 TEST(KvCache, TilesAreStridedRowsOfOneHead) {
   KvCache cache(small_shape(), 4096, KvPayload::none);
   append_everywhere(cache, 9);
-  const std::vector<Record> tile = reads_of(cache, {.layer = Layer(1),
-                                                    .side = KvSide::v,
-                                                    .head = Head(1),
-                                                    .first = Token(3),
-                                                    .tokens = 6,
-                                                    .stream = Stream(2)});
+  const std::vector<Record> tile = reads_of(
+      cache,
+      {.layer = Layer(1), .side = KvSide::v, .head = Head(1), .first = 3, .count = 6, .stream = Stream(2)});
   ASSERT_EQ(tile.size(), 1U);
   EXPECT_EQ(std::get<Extent>(tile[0]), (Extent{.address = 4096 + 3 * 16 * 32 + 3 * 32 + 16,
                                                .row_bytes = 16_B,
@@ -225,7 +233,7 @@ TEST(KvCache, TilesOfTheOnlyHeadAreOneRun) {
   shape.kv_heads = 1;
   KvCache cache(shape, 0, KvPayload::none);
   append_everywhere(cache, 4);
-  EXPECT_EQ(std::get<Extent>(reads_of(cache, {.first = Token(1), .tokens = 3}).at(0)),
+  EXPECT_EQ(std::get<Extent>(reads_of(cache, {.first = 1, .count = 3}).at(0)),
             (Extent{.address = 16, .row_bytes = 48_B, .rows = 1, .stride = 48_B, .kind = Kind::kv}));
 }
 
@@ -278,18 +286,18 @@ TEST(KvCache, AppendsAreDisjointAndTilesReadJustThemInEveryLayout) {
       EXPECT_LT(*written.rbegin(), 4096U + static_cast<Address>(total_bytes(shape).count()));
       std::set<Address> read;
       for (std::uint32_t i = 0; i < 24; ++i) {  // in two tiles each, of which the second begins within a page
-        const KvTile tile{.layer = Layer(i / 8),
-                          .side = static_cast<KvSide>(i / 4 % 2),
-                          .head = Head(i / 2 % 2),
-                          .first = Token(i % 2 == 0 ? 0 : 6),
-                          .tokens = i % 2 == 0 ? 6U : 10U};
+        const Tile tile{.layer = Layer(i / 8),
+                        .side = static_cast<KvSide>(i / 4 % 2),
+                        .head = Head(i / 2 % 2),
+                        .first = i % 2 == 0 ? 0U : 6U,
+                        .count = i % 2 == 0 ? 6U : 10U};
         Bytes bytes;
         for (const Record& record : reads_of(cache, tile)) {
           ASSERT_TRUE(well_formed(record));
           ASSERT_TRUE(mark_bytes(std::get<Extent>(record), read));
           bytes += total_bytes(std::get<Extent>(record));
         }
-        EXPECT_EQ(bytes, head_bytes(shape) * std::int64_t{tile.tokens});
+        EXPECT_EQ(bytes, head_bytes(shape, shape.spec.k) * std::int64_t{tile.count});
       }
       EXPECT_EQ(read, written);
     }
@@ -316,8 +324,8 @@ TEST(KvCache, HeadMajorTilesAreOneRunAndAppendsOneVectorPerHead) {
                                                       .stride = 256_B,
                                                       .access = Access::write,
                                                       .kind = Kind::kv}));
-  const std::vector<Record> read = reads_of(
-      cache, {.layer = Layer(1), .side = KvSide::v, .head = Head(1), .first = Token(2), .tokens = 3});
+  const std::vector<Record> read =
+      reads_of(cache, {.layer = Layer(1), .side = KvSide::v, .head = Head(1), .first = 2, .count = 3});
   ASSERT_EQ(read.size(), 1U);
   EXPECT_EQ(std::get<Extent>(read[0]), (Extent{.address = 4096 + 3 * 512 + 256 + 32,
                                                .row_bytes = 48_B,
@@ -333,7 +341,7 @@ TEST(KvCache, PagedTilesAreARunPerPage) {
   KvCache cache(shape, 0, KvPayload::none);
   append_everywhere(cache, 16);
   // [layer][K, V][4 pages][2 heads][4 tokens][16 B]: a page is 128 B, a head's part of it 64 B
-  const std::vector<Record> read = reads_of(cache, {.head = Head(1), .first = Token(3), .tokens = 6});
+  const std::vector<Record> read = reads_of(cache, {.head = Head(1), .first = 3, .count = 6});
   ASSERT_EQ(read.size(), 3U);
   const std::vector<std::pair<Address, Bytes>> expected = {
       {64 + 48, 16_B}, {128 + 64, 64_B}, {256 + 64, 16_B}};
@@ -356,7 +364,7 @@ std::vector<Address> pages_of(config::KvBlockOrder order, std::uint64_t seed) {
   KvCache cache(shape, 0, KvPayload::none);
   append_everywhere(cache, 256);
   std::vector<Address> pages;
-  for (const Record& record : reads_of(cache, {.tokens = 256})) {
+  for (const Record& record : reads_of(cache, {.count = 256})) {
     pages.push_back(std::get<Extent>(record).address / 128);
   }
   return pages;
@@ -380,21 +388,23 @@ TEST(KvCache, PayloadIsKeptInEveryLayout) {
   std::generate(k.begin(), k.end(), [&] { return rng.real(); });
   std::generate(v.begin(), v.end(), [&] { return rng.real(); });
   for (const KvShape& shape : every_layout(small_shape())) {
-    KvCache cache(shape, 0, KvPayload::half);
+    KvCache cache(shape, 0, KvPayload::numbers);
     const std::span<const float> all_k(k), all_v(v);
     append_everywhere(cache, 7, all_k.first(7 * 16), all_v.first(7 * 16));
     append_everywhere(cache, 9, all_k.subspan(7 * 16), all_v.subspan(7 * 16));
     for (std::uint32_t i = 0; i < 3 * 16 * 2 * 8; ++i) {
       const Layer layer(i / 256);
       const std::uint32_t token = i / 16 % 16, head = i / 8 % 2, at = i % 256;
-      ASSERT_EQ(cache.values(layer, KvSide::k, Token(token), Head(head))[i % 8], to_half(k[at]));
-      ASSERT_EQ(cache.values(layer, KvSide::v, Token(token), Head(head))[i % 8], to_half(v[at]));
+      ASSERT_EQ(values(cache, {.layer = layer, .side = KvSide::k, .head = Head(head)}, token)[i % 8],
+                to_float(to_half(k[at])));
+      ASSERT_EQ(values(cache, {.layer = layer, .side = KvSide::v, .head = Head(head)}, token)[i % 8],
+                to_float(to_half(v[at])));
     }
   }
 }
 
 TEST(KvCache, PayloadIsWhatWasAppendedRoundedToHalf) {
-  KvCache cache(small_shape(), 0, KvPayload::half);
+  KvCache cache(small_shape(), 0, KvPayload::numbers);
   Rng rng(3);
   std::vector<float> k(5 * 16), v(5 * 16);
   std::generate(k.begin(), k.end(), [&] { return rng.real(); });
@@ -404,8 +414,10 @@ TEST(KvCache, PayloadIsWhatWasAppendedRoundedToHalf) {
   for (std::uint32_t i = 0; i < 3 * 5 * 2 * 8; ++i) {
     const Layer layer(i / 80);
     const std::uint32_t token = i / 16 % 5, head = i / 8 % 2, at = i % 80;
-    ASSERT_EQ(cache.values(layer, KvSide::k, Token(3 + token), Head(head))[i % 8], to_half(k[at]));
-    ASSERT_EQ(cache.values(layer, KvSide::v, Token(3 + token), Head(head))[i % 8], to_half(v[at]));
+    ASSERT_EQ(values(cache, {.layer = layer, .side = KvSide::k, .head = Head(head)}, 3 + token)[i % 8],
+              to_float(to_half(k[at])));
+    ASSERT_EQ(values(cache, {.layer = layer, .side = KvSide::v, .head = Head(head)}, 3 + token)[i % 8],
+              to_float(to_half(v[at])));
   }
 }
 
@@ -416,9 +428,8 @@ TEST(KvCache, EmitsTheSameWithAndWithoutPayload) {
                   .kv_heads = rng.between(1, 4),
                   .head_dim = rng.between(1, 40),
                   .capacity = 64,
-                  .type = f16(),
                   .head_alignment = rng.below(2) == 0 ? 1_B : 64_B};
-    KvCache with(shape, 128, KvPayload::half), without(shape, 128, KvPayload::none);
+    KvCache with(shape, 128, KvPayload::numbers), without(shape, 128, KvPayload::none);
     EXPECT_TRUE(with.has_payload());
     EXPECT_FALSE(without.has_payload());
     while (with.depth() < 64) {
@@ -426,22 +437,18 @@ TEST(KvCache, EmitsTheSameWithAndWithoutPayload) {
       const std::vector<float> numbers(static_cast<std::size_t>(tokens * shape.kv_heads * shape.head_dim),
                                        0.5F);
       ASSERT_EQ(append_everywhere(with, tokens, numbers, numbers), append_everywhere(without, tokens));
-      const KvTile tile{
+      const Tile tile{
           .head = Head(static_cast<std::uint32_t>(rng.below(static_cast<std::uint64_t>(shape.kv_heads)))),
-          .tokens = with.depth()};
+          .count = with.depth()};
       ASSERT_EQ(reads_of(with, tile), reads_of(without, tile));
     }
   }
 }
 
 TEST(KvCache, MissingOrSurplusNumbersAreABug) {
-  KvCache cache(small_shape(), 0, KvPayload::half);
+  KvCache cache(small_shape(), 0, KvPayload::numbers);
   const std::vector<float> short_by_one(15);
   EXPECT_THROW(append_everywhere(cache, 1, short_by_one, short_by_one), InternalError);
-  KvShape q8 = small_shape();
-  q8.type = {.name = "Q8_0", .block = 8, .bytes = 10_B, .simd_ops_per_32 = 4, .fallback = ""};
-  EXPECT_THROW(KvCache(q8, 0, KvPayload::half), InternalError);
-  EXPECT_NO_THROW(KvCache(q8, 0, KvPayload::none));
 }
 
 }  // namespace

@@ -4,19 +4,23 @@
 
 #include <cstdint>
 
+#include "configs/spec/kv_spec.h"
 #include "configs/spec/run_spec.h"
 #include "configs/units/quantity.h"
 
 namespace kvsim::trace {
+
+enum class KvSide : std::uint8_t { k, v };
 
 /// Layout [layer][K, V], then by `layout`, then [head_dim].
 struct KvShape {
   std::int64_t layers = 0;
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;
-  std::int64_t capacity = 0;  ///< tokens
-  config::TensorType type{};
-  Bytes head_alignment{1};  ///< a head's vector is padded to a multiple of this; 64 B is a cache line
+  std::int64_t capacity = 0;  ///< tokens of the context: a hard limit
+  config::KvSpec spec{};      ///< formats, and which tokens stay
+  std::int64_t batch = 1;     ///< tokens that come in together at most
+  Bytes head_alignment{1};    ///< a head's vector is padded to a multiple of this; 64 B is a cache line
   config::KvLayout layout = config::KvLayout::token_major;
   std::int64_t block = 16;  ///< tokens of a page, if paged
   config::KvBlockOrder block_order = config::KvBlockOrder::in_order;
@@ -26,17 +30,25 @@ struct KvShape {
 /// `tokens` rounded up to a multiple of `padding` (llama-context.cpp: 256).
 [[nodiscard]] std::int64_t padded_context(std::int64_t tokens, std::int64_t padding);
 
-/// The sizes below throw UserError if head_dim does not fill whole blocks of the type (llama.cpp refuses it
-/// too) or if a size does not fit into 63 bits.
+/// The functions below throw UserError if head_dim does not fill whole blocks of a format (llama.cpp refuses
+/// it too) or if a size does not fit into 63 bits.
 
-/// K (or V) of one head and token, padding included.
-[[nodiscard]] Bytes head_bytes(const KvShape& shape);
-/// K (or V) of all heads of one token in one layer.
-[[nodiscard]] Bytes row_bytes(const KvShape& shape);
-/// K and V of one token in all layers.
+/// K or V of one head and token in a format, scales and padding included.
+[[nodiscard]] Bytes head_bytes(const KvShape& shape, const config::KvFormat& format);
+/// K and V of one token in all layers, in the cache's own formats.
 [[nodiscard]] Bytes bytes_per_token(const KvShape& shape);
-/// Tokens that there is room for: the capacity, in whole pages if paged.
-[[nodiscard]] std::int64_t cells(const KvShape& shape);
+/// Tokens that have room in the cache's own formats: the capacity or, if fewer stay, those and a batch; in
+/// whole pages if paged.
+[[nodiscard]] std::int64_t main_cells(const KvShape& shape);
+/// The first tokens, which are kept in F16.
+[[nodiscard]] std::int64_t first_in_f16(const KvShape& shape);
+/// Tokens that wait in F16 until they are put into the cache's own format: the recent ones, and those whose
+/// group for a range by channel is not full.
+[[nodiscard]] std::int64_t recent_in_f16(const KvShape& shape);
+/// Tokens of a group that share a range by channel; 1 without.
+[[nodiscard]] std::int64_t group_tokens(const KvShape& shape);
+/// Tokens that have room in F16.
+[[nodiscard]] std::int64_t wide_cells(const KvShape& shape);
 /// The whole cache.
 [[nodiscard]] Bytes total_bytes(const KvShape& shape);
 

@@ -160,7 +160,7 @@ TEST(BadRuns, AreRefusedInWords) {
   EXPECT_THAT(spoiled([](LlmRun& r) { r.model.kv_heads = 5; }), HasSubstr("multiple of its kv_heads"));
   EXPECT_THAT(spoiled([](LlmRun& r) { r.model.layers = 0; }), HasSubstr("layers"));
   EXPECT_THAT(spoiled([](LlmRun& r) { r.engine.kv_tile = 0; }), HasSubstr("kv_tile"));
-  EXPECT_THAT(spoiled([](LlmRun& r) { r.engine.kv = tensor_type("Q8_0", 48, 34, 6); }),
+  EXPECT_THAT(spoiled([](LlmRun& r) { r.engine.kv = config::parse_kv_spec("int8:g48"); }),
               HasSubstr("multiple of 48"));
   EXPECT_THAT(spoiled([](LlmRun& r) {
                 r.workload.prompt = 2'000'000'000;

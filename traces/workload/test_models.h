@@ -100,7 +100,6 @@ inline LlmRun test_run(config::LlmSpec model, config::WeightFormat format, confi
   LlmRun run;
   run.model = std::move(model);
   run.engine.weights = std::move(format);
-  run.engine.kv = tensor_type("F16", 1, 2, 12);
   run.engine.runtime_heap = Bytes(48 << 20);
   run.workload = workload;
   return run;

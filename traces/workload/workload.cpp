@@ -128,9 +128,13 @@ class LlmWorkload::Impl {
   }
 
   void take_cells(std::int64_t tokens) {
-    const auto plan = cache_.plan(static_cast<std::uint32_t>(tokens));
-    check(std::holds_alternative<KvPlan>(plan), "the KV cache has room for prompt and answer");
-    cache_.apply(std::get<KvPlan>(plan));
+    while (tokens > 0) {
+      const std::int64_t count = std::min(tokens, ubatch_);
+      const auto plan = cache_.plan(static_cast<std::uint32_t>(count));
+      check(std::holds_alternative<KvPlan>(plan), "the KV cache has room for prompt and answer");
+      cache_.apply(std::get<KvPlan>(plan));
+      tokens -= count;
+    }
   }
 
   void advance(AccessSink& sink, const std::vector<Record>& batch) {

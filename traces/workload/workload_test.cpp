@@ -328,7 +328,7 @@ TEST(Compute, OfAttentionCountsVisiblePairs) {
     for (const Operation& operation : step.operations) {
       if (operation.mark.op == Operator::attention) {
         const std::uint64_t pairs = (20 * 10 + 55) * 16;  // ten queries behind twenty tokens, sixteen heads
-        EXPECT_EQ(operations_of(operation), pairs * (2 * 128 / 32 * 12 + 6));
+        EXPECT_EQ(operations_of(operation), pairs * (2 * 128 / 32 * 8 + 6));
       }
     }
   }

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traces/kv_cache/kv_pool.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "configs/error/error.h"
+#include "traces/number/kv_codec.h"
+#include "traces/record/checked.h"
+#include "traces/simd/simd.h"
+
+namespace kvsim::trace {
+
+using config::KvLayout;
+using config::KvNumber;
+using config::KvRange;
+
+namespace {
+
+/// `rows` runs of `row_bytes`, `stride` apart; one run if there are no gaps.
+void shape_rows(Extent& e, Bytes row_bytes, std::uint32_t rows, Bytes stride) {
+  e.row_bytes = row_bytes;
+  e.rows = rows;
+  e.stride = stride;
+  if (rows == 1 || row_bytes == stride) {
+    e.row_bytes = e.stride = total_bytes(e);
+    e.rows = 1;
+  }
+}
+
+/// SplitMix64.
+std::uint64_t scrambled(std::uint64_t z) {
+  z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27U)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31U);
+}
+
+/// Pages of the pool in the order in which they are handed out: one order for all layers, as a page number of
+/// vLLM's stands for the page in every layer.
+std::vector<std::uint32_t> handed_out(const KvShape& shape, std::int64_t cells) {
+  std::vector<std::uint32_t> pages(static_cast<std::size_t>(cells / shape.block));
+  std::iota(pages.begin(), pages.end(), 0U);
+  if (shape.block_order == config::KvBlockOrder::shuffled) {
+    std::uint64_t state = shape.seed;
+    for (std::size_t left = pages.size(); left > 1; --left) {  // Fisher and Yates
+      state += 0x9e3779b97f4a7c15ULL;
+      std::swap(pages[left - 1], pages[scrambled(state) % left]);
+    }
+  }
+  return pages;
+}
+
+void check_groups(const KvShape& shape, const config::KvFormat& format) {
+  const bool by_channel = format.range == KvRange::channel;
+  if (by_channel && (shape.layout == KvLayout::token_major ||
+                     (shape.layout == KvLayout::paged && shape.block % format.group != 0))) {
+    throw UserError(
+        fmt::format("a KV cache in {} needs the {} tokens of a group side by side: kv_layout head_major, or "
+                    "paged with a kv_block that is a multiple of {}",
+                    name(format), format.group, format.group));
+  }
+  if (by_channel && shape.head_alignment > Bytes(1)) {
+    throw UserError("a range by channel leaves no place between tokens: kv_row_alignment must be 1 B");
+  }
+}
+
+}  // namespace
+
+KvPool::KvPool(const KvShape& shape, const Formats& formats, std::int64_t cells, Address base)
+    : layout_(shape.layout),
+      block_(static_cast<std::size_t>(shape.block)),
+      layers_(static_cast<std::size_t>(shape.layers)),
+      heads_(static_cast<std::size_t>(shape.kv_heads)),
+      head_dim_(static_cast<std::size_t>(shape.head_dim)),
+      cells_(static_cast<std::size_t>(cells)),
+      sides_{{.format = formats.k}, {.format = formats.v}},
+      base_(base) {
+  constexpr const char* kWhat = "the KV cache";
+  for (Side& side : sides_) {
+    check_groups(shape, side.format);
+    side.head_bytes = head_bytes(shape, side.format);
+    side.offset = layer_bytes_;
+    layer_bytes_ = checked_sum(kWhat, layer_bytes_,
+                               checked_product(kWhat, {side.head_bytes.count(), shape.kv_heads, cells}));
+  }
+  bytes_ = checked_product(kWhat, {layer_bytes_.count(), shape.layers});
+  if (layout_ == KvLayout::paged) {
+    blocks_ = handed_out(shape, cells);
+  }
+}
+
+void KvPool::hold_numbers() {
+  stored_.resize(static_cast<std::size_t>(bytes_.count()));
+}
+
+template <class Visit>
+void KvPool::for_each_run(CellRun cells, Visit visit) const {
+  const std::uint64_t page = layout_ == KvLayout::paged ? block_ : cells_;
+  const std::uint64_t end = std::uint64_t{cells.first} + cells.count;
+  for (std::uint64_t at = cells.first; at < end;) {
+    const std::uint64_t next = std::min(end, (at / page + 1) * page);
+    visit(CellRun{.first = static_cast<std::uint32_t>(at), .count = static_cast<std::uint32_t>(next - at)});
+    at = next;
+  }
+}
+
+Extent KvPool::extent(const KvPlace& place, std::uint32_t cell) const {
+  return {.address = base_ + static_cast<Address>(offset(place, cell).count()), .kind = Kind::kv};
+}
+
+void KvPool::access_head(const KvPlace& place, CellRun cells, Access access, Stream stream,
+                         AccessSink& sink) const {
+  const Side& side = of(place.side);
+  for_each_run(cells, [&](CellRun run) {
+    Extent e = extent(place, run.first);
+    shape_rows(e, side.head_bytes, run.count, token_stride(side));
+    e.access = access;
+    e.stream = stream;
+    sink.put(e);
+  });
+}
+
+void KvPool::write_all_heads(const KvPlace& place, CellRun cells, Stream stream, AccessSink& sink) const {
+  const Side& side = of(place.side);
+  for_each_run(cells, [&](CellRun run) {
+    Extent e = extent({.layer = place.layer, .side = place.side}, run.first);
+    if (layout_ == KvLayout::token_major) {
+      shape_rows(e, token_stride(side), run.count, token_stride(side));
+    } else {
+      shape_rows(e, side.head_bytes * std::int64_t{run.count}, static_cast<std::uint32_t>(heads_),
+                 head_stride(side));
+    }
+    e.access = Access::write;
+    e.stream = stream;
+    sink.put(e);
+  });
+}
+
+void KvPool::store(const KvPlace& place, std::uint32_t cell, std::span<const float> numbers) {
+  const Side& side = of(place.side);
+  const bool group = side.format.range == KvRange::channel;
+  const std::int64_t tokens = group ? side.format.group : 1;
+  check(numbers.size() == head_dim_ * static_cast<std::size_t>(tokens) && cell % tokens == 0,
+        "a vector, or a whole group, is stored at once");
+  const auto bytes = static_cast<std::size_t>((side.head_bytes * tokens).count());
+  const auto to = std::span(stored_).subspan(static_cast<std::size_t>(offset(place, cell).count()), bytes);
+  if (group) {
+    encode_channels(side.format, numbers, to);
+  } else {
+    encode(side.format, numbers,
+           to.first(static_cast<std::size_t>(
+               config::kv_vector_bytes(side.format, static_cast<std::int64_t>(head_dim_)).count())));
+  }
+}
+
+std::span<const std::byte> KvPool::stored(const KvPlace& place, std::uint32_t cell, Bytes bytes) const {
+  return std::span(stored_).subspan(static_cast<std::size_t>(offset(place, cell).count()),
+                                    static_cast<std::size_t>(bytes.count()));
+}
+
+void KvPool::load(const KvPlace& place, CellRun cells, std::span<float> numbers) const {
+  const Side& side = of(place.side);
+  check(numbers.size() == head_dim_ * cells.count, "as many numbers are loaded as there are");
+  if (side.format.range == KvRange::channel) {
+    load_groups(place, cells, numbers);
+    return;
+  }
+  const Bytes size = config::kv_vector_bytes(side.format, static_cast<std::int64_t>(head_dim_));
+  for (std::uint32_t i = 0; i < cells.count; ++i) {
+    const auto from = stored(place, cells.first + i, size);
+    const auto to = numbers.subspan(i * head_dim_, head_dim_);
+    if (side.format.number == KvNumber::f16) {
+      simd::widen(from, to);
+    } else {
+      decode(side.format, from, to);
+    }
+  }
+}
+
+void KvPool::load_groups(const KvPlace& place, CellRun cells, std::span<float> numbers) const {
+  const Side& side = of(place.side);
+  const auto group = static_cast<std::uint32_t>(side.format.group);
+  std::vector<float> whole(group * head_dim_);
+  const std::uint32_t end = cells.first + cells.count;
+  for (std::uint32_t at = cells.first; at < end;) {
+    const std::uint32_t begin = at / group * group;
+    const std::uint32_t next = std::min(end, begin + group);
+    decode_channels(side.format, stored(place, begin, side.head_bytes * std::int64_t{group}), whole);
+    std::copy_n(whole.begin() + static_cast<std::ptrdiff_t>((at - begin) * head_dim_),
+                (next - at) * head_dim_,
+                numbers.begin() + static_cast<std::ptrdiff_t>((at - cells.first) * head_dim_));
+    at = next;
+  }
+}
+
+Bytes KvPool::token_stride(const Side& side) const {
+  return layout_ == KvLayout::token_major ? side.head_bytes * static_cast<std::int64_t>(heads_)
+                                          : side.head_bytes;
+}
+
+Bytes KvPool::head_stride(const Side& side) const {
+  switch (layout_) {
+    case KvLayout::token_major:
+      return side.head_bytes;
+    case KvLayout::head_major:
+      return side.head_bytes * static_cast<std::int64_t>(cells_);
+    case KvLayout::paged:
+      return side.head_bytes * static_cast<std::int64_t>(block_);
+  }
+  return side.head_bytes;
+}
+
+std::size_t KvPool::slot(std::uint32_t cell, Head head) const {
+  switch (layout_) {
+    case KvLayout::token_major:
+      return cell * heads_ + head.pos();
+    case KvLayout::head_major:
+      return head.pos() * cells_ + cell;
+    case KvLayout::paged:
+      return (blocks_[cell / block_] * heads_ + head.pos()) * block_ + cell % block_;
+  }
+  return cell;
+}
+
+Bytes KvPool::offset(const KvPlace& place, std::uint32_t cell) const {
+  const Side& side = of(place.side);
+  check(place.layer.value() < layers_ && cell < cells_ && place.head.value() < heads_,
+        "a vector is in the cache");
+  return layer_bytes_ * std::int64_t{place.layer.value()} + side.offset +
+         side.head_bytes * static_cast<std::int64_t>(slot(cell, place.head));
+}
+
+}  // namespace kvsim::trace
