@@ -133,7 +133,15 @@ void check_together(std::string_view text, const KvSpec& spec) {
   if (spec.topk > 0 && evicts) {
     refuse(text, "topk reads a part of a cache that keeps all; give it without window, h2o and entropy");
   }
+  if (spec.topk > 0 && spec.topk < kTopkPage) {
+    refuse(text, fmt::format("topk reads pages of {} tokens; give at least one", kTopkPage));
+  }
   const bool by_channel = spec.k.range == KvRange::channel || spec.v.range == KvRange::channel;
+  if (spec.topk > 0 && (by_channel || spec.recent > 0)) {
+    refuse(
+        text,
+        "topk ranks pages of tokens that stay where they are; give it without recent and ranges by channel");
+  }
   if (by_channel && evicts) {
     refuse(
         text,

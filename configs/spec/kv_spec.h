@@ -10,6 +10,9 @@
 
 namespace kvsim::config {
 
+/// Tokens of the pages that `topk` ranks (Quest, Tang et al. 2024).
+inline constexpr std::int64_t kTopkPage = 16;
+
 /// Counts are tokens; 0 means that the option is not used.
 struct KvSpec {
   KvFormat k{};

@@ -64,6 +64,8 @@ TEST(KvSpec, SaysWhatIsWrong) {
                          Bad{"f16+first=101%", "at most 100"},
                          Bad{"f16+window=50%", "number of tokens"},
                          Bad{"f16+topk=32+window=64", "topk"},
+                         Bad{"f16+topk=8", "pages of 16"},
+                         Bad{"q4_0+topk=32+recent=4", "without recent"},
                          Bad{"int4:g32:channel+window=64", "by channel"},
                          Bad{"f16 +window=4", "f16"}}) {
     try {

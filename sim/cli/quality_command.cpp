@@ -46,8 +46,10 @@ void add_options(Options& options) {
       "  +sinks=N   and the first N\n"
       "  +h2o=N     N stay: recent ones and those that drew most attention\n"
       "  +entropy=N N stay: recent ones and those that add most to attention's entropy\n"
+      "  +topk=N    N are read: the pages of 16 whose keys could score highest\n"
       "  +first=N   the first N (or N%) are kept in F16\n"
-      "  +recent=N  the last N are kept in F16 until they are older")(
+      "  +recent=N  the last N are kept in F16 until they are older\n"
+      "  +unrotated GGML's types without llama.cpp's Hadamard transform")(
       "tokens", po::value<std::string>(),
       "JSON lines {\"tokens\": [...], \"answers\": [[first index, distance], ...]}: an answer's two tokens "
       "repeat a fact")("threads", po::value<std::string>(), "threads of this machine to use (all)")(

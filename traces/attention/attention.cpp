@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "configs/error/error.h"
 #include "traces/attention/tile.h"
+#include "traces/number/half.h"
 #include "traces/record/checked.h"
 
 namespace kvsim::trace {
@@ -55,16 +58,117 @@ class Kernel {
     start(head, queries);
     for (const KvPoolKind pool : kKvPools) {
       const std::uint32_t end = cells_in_sight(head, pool, queries);
-      const auto step = static_cast<std::uint32_t>(std::min<std::int64_t>(shape_.kv_tile, end));
-      for (std::uint32_t first = 0; first < end; first += step) {
-        if (const auto cells =
-                seen(head, pool, queries, {.first = first, .count = std::min(step, end - first)})) {
-          read(head, pool, *cells, sink);
-          accumulate(head, pool, queries, *cells);
+      if (pool == KvPoolKind::main && ranks_pages(end)) {
+        for (const CellRun& run : chosen_pages(head, end, sink)) {
+          run_cells(head, pool, queries, run, sink);
         }
+      } else {
+        run_cells(head, pool, queries, {.first = 0, .count = end}, sink);
       }
     }
     finish(head, queries);
+  }
+
+  void run_cells(Head head, KvPoolKind pool, QueryTile queries, CellRun run, AccessSink& sink) {
+    const auto step = static_cast<std::uint32_t>(std::min<std::int64_t>(shape_.kv_tile, run.count));
+    for (std::uint32_t done = 0; done < run.count; done += step) {
+      const CellRun tile{.first = run.first + done, .count = std::min(step, run.count - done)};
+      if (const auto cells = seen(head, pool, queries, tile)) {
+        read(head, pool, *cells, sink);
+        accumulate(head, pool, queries, *cells);
+      }
+    }
+  }
+
+  /// A single query reads the best pages only, if there are more (Quest); a prompt is read whole.
+  bool ranks_pages(std::uint32_t cells) const {
+    const std::int64_t topk = cache_.shape().spec.topk;
+    return topk > 0 && task_.queries == 1 && cells > topk;
+  }
+
+  /// The pages with the highest bounds, and the last one, as runs of cells; reads all bounds.
+  std::vector<CellRun> chosen_pages(Head head, std::uint32_t cells, AccessSink& sink) {
+    constexpr auto kPage = static_cast<std::uint32_t>(config::kTopkPage);
+    const std::uint32_t pages = (cells + kPage - 1) / kPage;
+    cache_.read_bounds({.layer = task_.layer, .head = head}, pages, task_.stream, sink);
+    const std::vector<float> scores =
+        cache_.has_payload() ? page_bounds(head, cells) : page_masses(head, cells);
+    const std::vector<std::uint32_t> best = best_pages(scores, cache_.shape().spec.topk / kPage);
+    std::vector<CellRun> runs;
+    for (const std::uint32_t page : best) {
+      const std::uint32_t first = page * kPage;
+      runs.push_back({.first = first, .count = std::min(kPage, cells - first)});
+    }
+    return runs;
+  }
+
+  /// Upper bounds of the scores of a page's keys with the query, the highest over the query heads: each
+  /// channel's product is largest with the channel's smallest or largest number, which are kept in F16.
+  std::vector<float> page_bounds(Head head, std::uint32_t cells) {
+    constexpr auto kPage = static_cast<std::uint32_t>(config::kTopkPage);
+    std::vector<float> bounds;
+    std::vector<float> low(head_dim_), high(head_dim_);
+    for (std::uint32_t first = 0; first < cells; first += kPage) {
+      const std::uint32_t count = std::min(kPage, cells - first);
+      numbers_.resize(count * head_dim_);
+      cache_.pool(KvPoolKind::main)
+          .load({.layer = task_.layer, .side = KvSide::k, .head = head}, {.first = first, .count = count},
+                numbers_);
+      for (std::size_t d = 0; d < head_dim_; ++d) {
+        low[d] = high[d] = numbers_[d];
+        for (std::size_t i = 1; i < count; ++i) {
+          low[d] = std::min(low[d], numbers_[i * head_dim_ + d]);
+          high[d] = std::max(high[d], numbers_[i * head_dim_ + d]);
+        }
+        low[d] = to_float(to_half(low[d]));
+        high[d] = to_float(to_half(high[d]));
+      }
+      float best = -std::numeric_limits<float>::infinity();
+      for (std::size_t row = 0; row < group_; ++row) {
+        float bound = 0;
+        for (std::size_t d = 0; d < head_dim_; ++d) {
+          const float q = queries_[row * head_dim_ + d];
+          bound += std::max(q * low[d], q * high[d]);
+        }
+        best = std::max(best, bound);
+      }
+      bounds.push_back(best);
+    }
+    return bounds;
+  }
+
+  /// In place of bounds where nothing is computed: the mass of a page's tokens.
+  std::vector<float> page_masses(Head head, std::uint32_t cells) const {
+    const KvLane& lane = cache_.lane(task_.layer, head);
+    std::vector<Token> tokens;
+    for (std::uint32_t cell = 0; cell < cells; ++cell) {
+      tokens.push_back(lane.at({.pool = KvPoolKind::main, .index = cell})->token);
+    }
+    std::vector<float> mass(cells);
+    source().fill({.layer = task_.layer, .head = head, .query = task_.first}, tokens, mass);
+    std::vector<float> by_page((cells + config::kTopkPage - 1) / config::kTopkPage);
+    for (std::uint32_t cell = 0; cell < cells; ++cell) {
+      by_page[cell / config::kTopkPage] += mass[cell];
+    }
+    return by_page;
+  }
+
+  /// In ascending order; of equal ones the later; the last one always.
+  static std::vector<std::uint32_t> best_pages(const std::vector<float>& scores, std::int64_t count) {
+    std::vector<std::uint32_t> pages(scores.size());
+    std::iota(pages.begin(), pages.end(), 0U);
+    const auto last = static_cast<std::uint32_t>(scores.size() - 1);
+    std::sort(pages.begin(), pages.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return std::tuple(a == last, scores[a], a) > std::tuple(b == last, scores[b], b);
+    });
+    pages.resize(static_cast<std::size_t>(count));
+    std::sort(pages.begin(), pages.end());
+    return pages;
+  }
+
+  const MassSource& source() const {
+    static const SyntheticMass kSynthetic;
+    return values_.source != nullptr ? *values_.source : kSynthetic;
   }
 
   /// Cells of the pool that have to be looked at.
@@ -194,9 +298,7 @@ class Kernel {
     }
     const MassQuery of_query{.layer = task_.layer, .head = head, .query = position(query)};
     if (!cache_.has_payload()) {
-      const SyntheticMass synthetic;
-      const MassSource& source = values_.source != nullptr ? *values_.source : synthetic;
-      source.fill(of_query, tokens_, mass_);
+      source().fill(of_query, tokens_, mass_);
     }
     for (std::size_t i = 0; cache_.policy().ranks() && i < cells_.size(); ++i) {
       cache_.credit(task_.layer, head, cells_[i], mass_[i]);
@@ -222,6 +324,11 @@ class Kernel {
   /// Pairs of a query and a token that it sees, in one lane.
   std::uint64_t pairs(Head head) const {
     const KvLane& lane = cache_.lane(task_.layer, head);
+    if (const std::uint32_t cells = lane.end(KvPoolKind::main); ranks_pages(cells)) {
+      const auto topk = cache_.shape().spec.topk / config::kTopkPage * config::kTopkPage;
+      const std::int64_t missing = (config::kTopkPage - cells % config::kTopkPage) % config::kTopkPage;
+      return static_cast<std::uint64_t>(topk - missing) + lane.size(KvPoolKind::wide);
+    }
     if (lane.in_order() && !cache_.policy().budget()) {
       return visible_pairs(task_.first, task_.queries);
     }

@@ -216,6 +216,63 @@ TEST(Policies, EmitTheSameWithAndWithoutPayloadAndKeepWhatWasPutIn) {
   EXPECT_GE(steps, 10'000U);
 }
 
+/// All mass on the tokens that a query was seen to read.
+class SeenBefore final : public MassSink, public MassSource {
+ public:
+  void put(const MassQuery& of, std::span<const Token> tokens, std::span<const float> /*mass*/) override {
+    seen[{of.head, of.query}].insert(tokens.begin(), tokens.end());
+  }
+  void fill(const MassQuery& of, std::span<const Token> tokens, std::span<float> mass) const override {
+    const std::set<Token>& mine = seen.at({of.head, of.query});
+    std::transform(tokens.begin(), tokens.end(), mass.begin(),
+                   [&](Token t) { return mine.contains(t) ? 1.0F : 0.0F; });
+  }
+  std::map<std::pair<Head, Token>, std::set<Token>> seen;
+};
+
+TEST(Policies, TopkReadsThePagesWithTheHighestBounds) {
+  constexpr std::uint32_t kDepth = 150;
+  const KvShape shape = shape_of("f16+topk=48", config::KvLayout::head_major, kDepth, 1);
+  KvCache with(shape, 0, KvPayload::numbers), without(shape, 0, KvPayload::none);
+  SeenBefore seen;
+  for (std::uint32_t t = 0; t < kDepth; ++t) {
+    std::vector<float> k(kKvHeads * kHeadDim), v(k.size(), 1.0F), q(kHeads * kHeadDim, 1.0F), out(q.size());
+    // Head 0 likes pages 1 and 4, head 1 pages 0 and 2: one token in each has a large key.
+    for (std::uint32_t head = 0; head < kKvHeads; ++head) {
+      const bool liked = head == 0 ? t == 20 || t == 70 : t == 3 || t == 47;
+      std::fill_n(k.begin() + head * kHeadDim, kHeadDim, liked ? 1.0F : 0.01F);
+    }
+    std::vector<Record> a, b;
+    VectorSink sink_a(a), sink_b(b);
+    with.apply(std::get<KvPlan>(with.plan(1)));
+    without.apply(std::get<KvPlan>(without.plan(1)));
+    with.append({.first = Token(t), .tokens = 1, .k = k, .v = v}, sink_a);
+    without.append({.first = Token(t), .tokens = 1}, sink_b);
+    const AttentionTask task{
+        .first = Token(t), .queries = 1, .kv_heads = {.first = Head(0), .last = Head(kKvHeads)}};
+    attend({.heads = kHeads}, with, task, {.q = q, .out = out, .mass = &seen}, sink_a);
+    attend({.heads = kHeads}, without, task, {.source = &seen}, sink_b);
+    ASSERT_EQ(a, b) << "token " << t;
+    for (const Record& record : a) {
+      if (const auto* e = std::get_if<Extent>(&record)) {
+        ASSERT_LE(e->address + static_cast<Address>(e->row_bytes.count()),
+                  static_cast<Address>(total_bytes(shape).count()));
+      }
+    }
+  }
+  const auto pages = [&](std::uint32_t head) {
+    std::set<std::uint32_t> result;
+    for (const Token t : seen.seen.at({Head(head), Token(kDepth - 1)})) {
+      result.insert(t.value() / 16);
+    }
+    return result;
+  };
+  EXPECT_THAT(pages(0), ::testing::ElementsAre(1, 4, 9));
+  EXPECT_THAT(pages(1), ::testing::ElementsAre(0, 2, 9));
+  EXPECT_EQ(seen.seen.at({Head(0), Token(47)}).size(), 48U) << "as long as all fit, all are read";
+  EXPECT_EQ(total_bytes(shape), bytes_per_token(shape) * std::int64_t{kDepth} + Bytes(10 * 2 * 64 * 2 * 2));
+}
+
 TEST(Policies, RangesByChannelQuantiseWholeGroupsAndKeepTheRestInF16) {
   Rng rng(12);
   for (const auto layout : {config::KvLayout::head_major, config::KvLayout::paged}) {

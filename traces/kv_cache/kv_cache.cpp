@@ -35,6 +35,7 @@ KvCache::KvCache(const KvShape& shape, Address base, KvPayload payload)
                       base);
   const Address wide_base = base + static_cast<Address>(pools_.front().bytes().count());
   pools_.emplace_back(shape_, KvPool::Formats{.k = kWide, .v = kWide}, wide_cells(shape_), wide_base);
+  bounds_ = wide_base + static_cast<Address>(pools_.back().bytes().count());
   for (KvPool& pool : pools_) {
     if (has_payload()) {
       pool.hold_numbers();
@@ -168,6 +169,47 @@ void KvCache::append(const KvAppend& append, AccessSink& sink) {
     }
     emit_writes(append, side, sink);
   }
+  if (shape_.spec.topk > 0) {
+    emit_bounds(append, sink);
+  }
+}
+
+Address KvCache::bounds_address(const KvPlace& place, std::uint32_t page) const {
+  const std::int64_t pages = (main_cells(shape_) + config::kTopkPage - 1) / config::kTopkPage;
+  const std::int64_t head = place.layer.value() * shape_.kv_heads + place.head.value();
+  return bounds_ + static_cast<Address>((page_bounds_bytes(shape_) * (head * pages + page)).count());
+}
+
+void KvCache::read_bounds(const KvPlace& place, std::uint32_t pages, Stream stream, AccessSink& sink) const {
+  const Bytes bytes = page_bounds_bytes(shape_) * std::int64_t{pages};
+  sink.put(Extent{.address = bounds_address(place, 0),
+                  .row_bytes = bytes,
+                  .rows = 1,
+                  .stride = bytes,
+                  .kind = Kind::kv,
+                  .stream = stream});
+}
+
+/// The bounds of each page that a token comes into are written; before, those that it already had are read.
+void KvCache::emit_bounds(const KvAppend& append, AccessSink& sink) const {
+  for_each_placement(append, intakes_.front(), [&](const Placement& run) {
+    const std::uint32_t first = run.cell.index, end = first + run.tokens;
+    for (std::uint32_t page = first / config::kTopkPage; page * config::kTopkPage < end; ++page) {
+      for (Head head(0); run.cell.pool == KvPoolKind::main && head.value() < shape_.kv_heads; ++head) {
+        Extent e{.address = bounds_address({.layer = append.layer, .head = head}, page),
+                 .row_bytes = page_bounds_bytes(shape_),
+                 .rows = 1,
+                 .stride = page_bounds_bytes(shape_),
+                 .kind = Kind::kv,
+                 .stream = append.stream};
+        if (first > page * config::kTopkPage) {
+          sink.put(e);
+        }
+        e.access = Access::write;
+        sink.put(e);
+      }
+    }
+  });
 }
 
 void KvCache::emit_moves(const KvAppend& append, Head head, AccessSink& sink) {

@@ -75,6 +75,9 @@ class KvCache {
   /// token the moves of tokens that are old enough for the cache's own format. Precondition: the tokens' plan
   /// is the last that was applied; each of its tokens is appended once per layer, the first one first.
   void append(const KvAppend& append, AccessSink& sink);
+  /// Puts the reads of the bounds of a head's first `pages` pages into `sink`. Precondition: the
+  /// specification has `topk`.
+  void read_bounds(const KvPlace& place, std::uint32_t pages, Stream stream, AccessSink& sink) const;
   /// Forgets all tokens.
   void reset();
   /// The state after `tokens` tokens, come in one at a time. Without payload any number up to depth(); with
@@ -113,6 +116,8 @@ class KvCache {
   [[nodiscard]] KvPoolKind pool_of(Token token) const;
   void emit_moves(const KvAppend& append, Head head, AccessSink& sink);
   void emit_writes(const KvAppend& append, KvSide side, AccessSink& sink);
+  void emit_bounds(const KvAppend& append, AccessSink& sink) const;
+  [[nodiscard]] Address bounds_address(const KvPlace& place, std::uint32_t page) const;
   void move_numbers(const KvPlace& place, const Move& move);
   void store(const KvAppend& append, KvSide side);
   void store_run(const KvAppend& append, const KvPlace& place, const Placement& run);
@@ -126,6 +131,7 @@ class KvCache {
   std::vector<KvLane> lanes_;  // one for all, or [layer][KV head]
   std::vector<Intake> intakes_;
   Token first_late_{};  // tokens from here on are not among the first that are kept in F16
+  Address bounds_ = 0;  // of the first page's bounds; [layer][KV head][page][smallest, largest][head_dim]
   std::uint32_t group_ = 1;
   std::uint32_t recent_ = 0;
   std::uint32_t depth_ = 0;

@@ -89,10 +89,17 @@ std::int64_t wide_cells(const KvShape& shape) {
   return whole_pages(shape, std::min(shape.capacity, first + coming));
 }
 
+Bytes page_bounds_bytes(const KvShape& shape) {
+  return shape.spec.topk > 0 ? Bytes(2 * 2 * shape.head_dim) : Bytes(0);
+}
+
 Bytes total_bytes(const KvShape& shape) {
   const Bytes main = checked_product(kWhat, {bytes_per_token(shape).count(), main_cells(shape)});
   const Bytes wide = checked_product(kWhat, {cell_bytes(shape, kWide, kWide).count(), wide_cells(shape)});
-  return checked_sum(kWhat, main, wide);
+  const std::int64_t pages = (main_cells(shape) + config::kTopkPage - 1) / config::kTopkPage;
+  const Bytes bounds =
+      checked_product(kWhat, {page_bounds_bytes(shape).count(), pages, shape.kv_heads, shape.layers});
+  return checked_sum(kWhat, checked_sum(kWhat, main, wide), bounds);
 }
 
 }  // namespace kvsim::trace

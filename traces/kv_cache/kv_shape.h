@@ -49,6 +49,8 @@ struct KvShape {
 [[nodiscard]] std::int64_t group_tokens(const KvShape& shape);
 /// Tokens that have room in F16.
 [[nodiscard]] std::int64_t wide_cells(const KvShape& shape);
+/// The smallest and largest of each channel of a page's keys in F16, of one head: what `topk` ranks pages by.
+[[nodiscard]] Bytes page_bounds_bytes(const KvShape& shape);
 /// The whole cache.
 [[nodiscard]] Bytes total_bytes(const KvShape& shape);
 
