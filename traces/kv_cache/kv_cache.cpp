@@ -268,7 +268,7 @@ void KvCache::emit_writes(const KvAppend& append, KvSide side, AccessSink& sink)
   if (lanes_.size() == 1) {
     for_each_placement(append, intakes_.front(), [&](const Placement& run) {
       pool(run.cell.pool)
-          .write_all_heads({.layer = append.layer, .side = side}, cells(run), append.stream, sink);
+          .access_all_heads({.layer = append.layer, .side = side}, cells(run), Access::write, append.stream, sink);
     });
     return;
   }

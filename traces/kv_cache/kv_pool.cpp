@@ -124,7 +124,8 @@ void KvPool::access_head(const KvPlace& place, CellRun cells, Access access, Str
   });
 }
 
-void KvPool::write_all_heads(const KvPlace& place, CellRun cells, Stream stream, AccessSink& sink) const {
+void KvPool::access_all_heads(const KvPlace& place, CellRun cells, Access access, Stream stream,
+                              AccessSink& sink) const {
   const Side& side = of(place.side);
   for_each_run(cells, [&](CellRun run) {
     Extent e = extent({.layer = place.layer, .side = place.side}, run.first);
@@ -134,7 +135,7 @@ void KvPool::write_all_heads(const KvPlace& place, CellRun cells, Stream stream,
       shape_rows(e, side.head_bytes * std::int64_t{run.count}, static_cast<std::uint32_t>(heads_),
                  head_stride(side));
     }
-    e.access = Access::write;
+    e.access = access;
     e.stream = stream;
     sink.put(e);
   });
@@ -154,6 +155,19 @@ void KvPool::store(const KvPlace& place, std::uint32_t cell, std::span<const flo
     encode(side.format, numbers,
            to.first(static_cast<std::size_t>(
                config::kv_vector_bytes(side.format, static_cast<std::int64_t>(head_dim_)).count())));
+  }
+}
+
+void KvPool::take_over(const KvPlace& place, const KvPool& from, CellRun cells, std::uint32_t to) {
+  const Side& side = of(place.side);
+  check(side.format == from.format(place.side) && side.head_bytes == from.of(place.side).head_bytes,
+        "vectors are taken over in the same format");
+  KvPlace at = place;
+  for (at.head = Head(0); at.head.value() < heads_; ++at.head) {
+    for (std::uint32_t i = 0; i < cells.count; ++i) {
+      const auto vector = from.stored(at, cells.first + i, side.head_bytes);
+      std::copy(vector.begin(), vector.end(), stored_.begin() + offset(at, to + i).count());
+    }
   }
 }
 
