@@ -268,7 +268,8 @@ void KvCache::emit_writes(const KvAppend& append, KvSide side, AccessSink& sink)
   if (lanes_.size() == 1) {
     for_each_placement(append, intakes_.front(), [&](const Placement& run) {
       pool(run.cell.pool)
-          .access_all_heads({.layer = append.layer, .side = side}, cells(run), Access::write, append.stream, sink);
+          .access_all_heads({.layer = append.layer, .side = side}, cells(run), Access::write, append.stream,
+                            sink);
     });
     return;
   }

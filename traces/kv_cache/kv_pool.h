@@ -47,13 +47,14 @@ class KvPool {
   /// Puts the accesses of one head's vectors into `sink`: one per run of cells that lie at equal distances.
   void access_head(const KvPlace& place, CellRun cells, Access access, Stream stream, AccessSink& sink) const;
   /// Puts the accesses of all heads' vectors into `sink`. `place.head` is not looked at.
-  void access_all_heads(const KvPlace& place, CellRun cells, Access access, Stream stream, AccessSink& sink) const;
+  void access_all_heads(const KvPlace& place, CellRun cells, Access access, Stream stream,
+                        AccessSink& sink) const;
 
   /// Rounds a head's numbers of one token to the format, or those of a whole group, [token][head_dim], if it
   /// has a range by channel. Precondition: hold_numbers() was called.
   void store(const KvPlace& place, std::uint32_t cell, std::span<const float> numbers);
-  /// Takes one side of one layer over as it is stored, from cells of a pool with the same formats. Precondition: both
-  /// hold numbers, and no format has a range by channel.
+  /// Takes one side of one layer over as it is stored, from cells of a pool with the same formats.
+  /// Precondition: both hold numbers, and no format has a range by channel.
   void take_over(const KvPlace& place, const KvPool& from, CellRun cells, std::uint32_t to);
   /// Writes [cell][head_dim] into `numbers`. Precondition: every cell was stored.
   void load(const KvPlace& place, CellRun cells, std::span<float> numbers) const;
