@@ -42,6 +42,7 @@ struct Mix {
   bool share = false;
   std::int64_t block = 8;
   std::int64_t alignment = 1;
+  const char* spec = "f16";
 };
 
 /// Two caches, with and without payload, and the naive model.
@@ -106,6 +107,7 @@ class Trial {
                       .kv_heads = kHeads,
                       .head_dim = kHeadDim,
                       .capacity = kLimit,
+                      .spec = config::parse_kv_spec(mix.spec),
                       .head_alignment = Bytes(mix.alignment),
                       .layout = mix.layout,
                       .block = mix.block},
@@ -204,8 +206,9 @@ class Trial {
       }));
     } else {
       ASSERT_GT(refusal.asked, refusal.largest_hole);
-      if (demands.size() == 1) {  // nothing of the batch has come before
-        ASSERT_EQ(refusal.left, Bytes(kMemoryTokens * 64) - shadow_.live_bytes());
+      if (demands.size() == 1) {                           // nothing of the batch has come before
+        const Bytes rest((kMemoryTokens * 64) % whole());  // less than a block
+        ASSERT_EQ(refusal.left, Bytes(kMemoryTokens * 64) - rest - shadow_.live_bytes());
         ASSERT_TRUE(mix_.growth == KvGrowth::paged || refusal.largest_hole == shadow_.largest_hole());
       }
     }
@@ -250,17 +253,18 @@ class Trial {
   /// Fills what an append wrote: K of all runs, then V of all runs.
   void write(const std::vector<Record>& records, std::uint32_t session, std::uint32_t layer,
              std::uint32_t from) {
-    const std::uint32_t size = head_size();
     for (std::size_t i = 0, token = from; i < records.size(); ++i) {
       token = i == records.size() / 2 ? from : token;
       const Extent& e = std::get<Extent>(records[i]);
+      const KvSide side = i < records.size() / 2 ? KvSide::k : KvSide::v;
+      const std::uint32_t size = head_size(side);
       const auto count = static_cast<std::uint32_t>(total_bytes(e).count() / (kHeads * size));
       std::uint32_t at = 0;
       shadow_.for_each_byte(e, [&](std::uint8_t& byte) {
         const std::uint32_t vector = at / size;
         const bool by_token = mix_.layout == config::KvLayout::token_major;
         const Spot spot{.layer = layer,
-                        .side = i < records.size() / 2 ? KvSide::k : KvSide::v,
+                        .side = side,
                         .head = by_token ? vector % kHeads : vector / count,
                         .index = at++ % size};
         const std::uint32_t which = by_token ? vector / kHeads : vector % count;
@@ -270,9 +274,18 @@ class Trial {
     }
   }
 
-  [[nodiscard]] std::uint32_t head_size() const {
+  /// What allocations are a multiple of.
+  [[nodiscard]] std::int64_t whole() const {
     const KvShape& shape = sessions_.config().shape;
-    return static_cast<std::uint32_t>(head_bytes(shape, shape.spec.k).count());
+    return mix_.growth == KvGrowth::paged
+               ? AddressAllocator::rounded(bytes_per_token(shape) * shape.block).count()
+               : 64;
+  }
+
+  [[nodiscard]] std::uint32_t head_size(KvSide side) const {
+    const KvShape& shape = sessions_.config().shape;
+    return static_cast<std::uint32_t>(
+        head_bytes(shape, side == KvSide::k ? shape.spec.k : shape.spec.v).count());
   }
 
   void check_bytes(std::uint32_t session) {
@@ -287,12 +300,12 @@ class Trial {
              sessions.read(SessionId(session), place, range, sink);
            })) {
         shadow_.for_each_byte(std::get<Extent>(record), [&](std::uint8_t byte) {
-          spot.index = at % head_size();
-          const std::uint64_t state = tokens_[session][first + at++ / head_size()].state;
+          spot.index = at % head_size(spot.side);
+          const std::uint64_t state = tokens_[session][first + at++ / head_size(spot.side)].state;
           equal &= byte == static_cast<std::uint8_t>(content(state, spot));
         });
       }
-      ASSERT_TRUE(equal && at == range.count * head_size());
+      ASSERT_TRUE(equal && at == range.count * head_size(spot.side));
     }
   }
 
@@ -351,7 +364,9 @@ class Trial {
       ASSERT_EQ(sessions_.depth(SessionId(i)), depth(i));
       tokens += depth(i);
     }
-    const Bytes token_bytes(kLayers * 2 * kHeads * kHeadDim * 2);
+    KvShape bare = sessions_.config().shape;
+    bare.head_alignment = Bytes(1);
+    const Bytes token_bytes = bytes_per_token(bare);
     ASSERT_EQ(usage.stored + usage.shared, token_bytes * tokens);
     ASSERT_EQ(usage.occupied, shadow_.live_bytes());
     ASSERT_EQ(usage.padding, usage.occupied - usage.stored);
@@ -390,6 +405,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Mix{.growth = KvGrowth::doubled, .layout = kHeadMajor},
                     Mix{.growth = KvGrowth::concatenate, .layout = kTokenMajor},
                     Mix{.growth = KvGrowth::concatenate, .layout = kHeadMajor, .alignment = 16},
+                    Mix{.growth = KvGrowth::doubled, .layout = kTokenMajor, .spec = "k=f32,v=f16"},
+                    Mix{.growth = KvGrowth::paged, .layout = kHeadMajor, .block = 4, .spec = "k=f16,v=f32"},
                     Mix{.growth = KvGrowth::paged, .layout = kTokenMajor},
                     Mix{.growth = KvGrowth::paged, .layout = config::KvLayout::paged, .block = 5},
                     Mix{.growth = KvGrowth::paged, .layout = kHeadMajor, .share = true, .block = 4},
