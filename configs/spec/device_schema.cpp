@@ -19,6 +19,17 @@ void check_cache(const CacheSpec& cache, const Place& place) {
   }
 }
 
+void check_sram(const SramSpec& sram, const Place& place) {
+  if (sram.interleave < sram.word) {
+    place.error("interleave",
+                fmt::format("{} is less than a word, {}", to_text(sram.interleave), to_text(sram.word)));
+  }
+  if (sram.size.count() % (sram.banks * sram.word.count()) != 0) {
+    place.error("banks", fmt::format("{} banks with words of {} do not divide {} evenly", sram.banks,
+                                     to_text(sram.word), to_text(sram.size)));
+  }
+}
+
 void check_memory(const DeviceSpec& device, const Place& place) {
   if (device.dram.standard == DramStandard::psram) {
     return place.error("dram",
@@ -185,6 +196,42 @@ const Schema<OsSpec>& schema<OsSpec>() {
 }
 
 template <>
+const Schema<SramSpec>& schema<SramSpec>() {
+  using T = SramSpec;
+  static const Schema<T> kSchema{
+      "on-chip memory of an NPU core, a scratchpad",
+      {field("size", &T::size, "capacity").between(1_KiB, 1_GiB),
+       field("banks", &T::banks, "that work side by side").between(1, 1024),
+       field("ports", &T::ports, "words that a bank serves in a cycle").between(1, 16),
+       field("word", &T::word, "bytes of a bank's access").between(1_B, 1_KiB).power_of_two(),
+       field("interleave", &T::interleave, "neighbouring bytes in one bank before the next bank follows")
+           .between(1_B, 1_GiB)
+           .power_of_two()},
+      check_sram};
+  return kSchema;
+}
+
+template <>
+const Schema<NpuSpec>& schema<NpuSpec>() {
+  using T = NpuSpec;
+  static const Schema<T> kSchema{
+      "neural processing unit, as far as attention in tiles goes; only 'kvsim attention' uses it",
+      {field("cores", &T::cores, "each with its own SRAM and DMA").between(1, 16),
+       field("clock", &T::clock, "of arithmetic and SRAM").between(1_MHz, 20_GHz),
+       field("int8_macs", &T::int8_macs, "INT8 multiply-accumulates of a core in a cycle")
+           .between(1, 1 << 20),
+       field("fp16_macs", &T::fp16_macs, "FP16 multiply-accumulates of a core in a cycle")
+           .between(1, 1 << 20),
+       field("softmax_rate", &T::softmax_rate, "scores that a core takes through softmax in a cycle")
+           .between(1, 1 << 20),
+       field("dma_lines", &T::dma_lines,
+             "lines of 64 B that a core's DMA keeps in flight, reads and writes apart")
+           .between(1, 1024),
+       field("sram", &T::sram, "on-chip memory of each core")}};
+  return kSchema;
+}
+
+template <>
 const Schema<DeviceSpec>& schema<DeviceSpec>() {
   using T = DeviceSpec;
   static const Schema<T> kSchema{
@@ -195,7 +242,8 @@ const Schema<DeviceSpec>& schema<DeviceSpec>() {
        field("llc", &T::llc, "last-level cache"),
        field("interconnect", &T::interconnect, "fabric between caches and memory"),
        field("controller", &T::controller, "memory controllers and address map"),
-       field("dram", &T::dram, "DRAM part").entry_of("dram"), field("os", &T::os, "operating system")},
+       field("dram", &T::dram, "DRAM part").entry_of("dram"), field("os", &T::os, "operating system"),
+       field("npu", &T::npu, "neural processing unit, for 'kvsim attention'").optional()},
       check_device,
       complete_device};
   return kSchema;

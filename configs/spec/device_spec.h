@@ -69,6 +69,29 @@ struct OsSpec {
   bool operator==(const OsSpec&) const = default;
 };
 
+/// On-chip memory of one NPU core, with explicit addresses.
+struct SramSpec {
+  Bytes size;
+  std::int64_t banks = 1;
+  std::int64_t ports = 1;  ///< words that a bank serves in a cycle
+  Bytes word;
+  Bytes interleave;  ///< neighbouring bytes in one bank before the next one follows
+
+  bool operator==(const SramSpec&) const = default;
+};
+
+struct NpuSpec {
+  std::int64_t cores = 1;
+  Hertz clock;                    ///< of arithmetic and SRAM
+  std::int64_t int8_macs = 1;     ///< multiply-accumulates of a core in a cycle,
+  std::int64_t fp16_macs = 1;     ///< by number format
+  std::int64_t softmax_rate = 1;  ///< scores of a core in a cycle
+  std::int64_t dma_lines = 1;     ///< cache lines in flight of a core's DMA, reads and writes apart
+  SramSpec sram;
+
+  bool operator==(const NpuSpec&) const = default;
+};
+
 struct DeviceSpec {
   std::string name;
   std::string description;
@@ -78,6 +101,7 @@ struct DeviceSpec {
   MemoryControllerSpec controller;
   DramPartSpec dram;
   OsSpec os;
+  std::optional<NpuSpec> npu{};  ///< for `kvsim attention`
 
   bool operator==(const DeviceSpec&) const = default;
 };

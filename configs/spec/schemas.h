@@ -31,6 +31,10 @@ const Schema<InterconnectSpec>& schema<InterconnectSpec>();
 template <>
 const Schema<OsSpec>& schema<OsSpec>();
 template <>
+const Schema<SramSpec>& schema<SramSpec>();
+template <>
+const Schema<NpuSpec>& schema<NpuSpec>();
+template <>
 const Schema<DeviceSpec>& schema<DeviceSpec>();
 
 template <>
