@@ -232,6 +232,11 @@ class Planner {
     s.uses.push_back(buffer);
     plan_.read += total_bytes(extent);
   }
+  /// What arithmetic made, in a buffer of its own.
+  void store_fresh(TileStep& s, const Extent& extent, std::size_t buffer) {
+    store(s, extent, buffer);
+    s.fresh.push_back(buffer);
+  }
   void store(TileStep& s, Extent extent, std::size_t buffer) {
     extent.access = Access::write;
     s.stores.push_back({extent, buffer});
@@ -299,6 +304,10 @@ class Planner {
     const std::int64_t rows = part.rows.count * group(g_, o_.method);
     const std::size_t acc = part.parts > 1 ? kAcc0 + (turn_ & 1) : kAcc0;
     s.uses.insert(s.uses.end(), {acc, kScores0});
+    s.fresh.push_back(kScores0);
+    if (part.tile == 0) {
+      (part.parts > 1 ? s.reserved : s.fresh).push_back(acc);
+    }
     s.scores = rows * keys(part.tile).count;
     s.macs = 2 * s.scores * g_.head_dim;
     if (part.parts > 1) {
@@ -321,7 +330,7 @@ class Planner {
       }
     }
     if (part.last) {
-      store(s, query_vectors(out_, part.head * group(g_, o_.method), part.rows), kOut);
+      store_fresh(s, query_vectors(out_, part.head * group(g_, o_.method), part.rows), kOut);
     }
   }
 
@@ -339,7 +348,7 @@ class Planner {
       const std::size_t turn = kv_turn_++ & 1;
       load(s, kv_vectors(k_, kv_head(head), keys(tile)), kKv0 + turn);
       s.macs = queries.count * keys(tile).count * g_.head_dim;
-      store(s, score_rows(scores_, head, queries, keys(tile)), kScores0 + turn);
+      store_fresh(s, score_rows(scores_, head, queries, keys(tile)), kScores0 + turn);
       ++plan_.tiles;
     }
   }
@@ -363,9 +372,12 @@ class Planner {
       load(s, score_rows(weights_, head, queries, keys(tile)), kScores0 + turn);
       load(s, kv_vectors(v_, kv_head(head), keys(tile)), kKv0 + turn);
       s.uses.push_back(kAcc0);
+      if (tile == 0) {
+        s.fresh.push_back(kAcc0);
+      }
       s.macs = queries.count * keys(tile).count * g_.head_dim;
       if (tile + 1 == key_tiles_) {
-        store(s, query_vectors(out_, head, queries), kOut);
+        store_fresh(s, query_vectors(out_, head, queries), kOut);
       }
       ++plan_.tiles;
     }

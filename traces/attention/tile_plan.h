@@ -61,8 +61,10 @@ struct TileMove {
 /// or behind.
 struct TileStep {
   std::vector<TileMove> loads;
+  std::vector<std::size_t> uses;  ///< by the arithmetic: buffers, those of loads and stores among them
   std::vector<std::size_t>
-      uses;  ///< buffers read or written by the arithmetic, those of loads and stores among them
+      fresh{};  ///< of these, neither loaded nor filled before: taken when arithmetic begins,
+  std::vector<std::size_t> reserved{};  ///< or, since others load them, when loading does
   std::int64_t macs = 0;
   std::int64_t scores = 0;  ///< that softmax works on
   std::vector<TileMove> stores;
