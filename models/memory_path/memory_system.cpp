@@ -33,6 +33,11 @@ tlm::tlm_sync_enum MemorySystem::transport(tlm::tlm_generic_payload& payload, tl
   payload.acquire();
   SegmentExtension& extension = segment_of(payload);
   initiator_of(*extension.stream).outstanding.push_back(&payload);
+  if (now() < simulated_until_) {
+    waiting_.push_back(&payload);
+    phase = tlm::END_REQ;
+    return tlm::TLM_UPDATED;
+  }
   extension.stream->push(extension.segment);
   wake_.notify(sc_core::SC_ZERO_TIME);  // after every request of this instant
   phase = tlm::END_REQ;
@@ -43,9 +48,23 @@ void MemorySystem::advance() {
   for (Initiator& initiator : initiators_) {
     respond(initiator);
   }
+  if (now() >= simulated_until_) {
+    push_waiting();
+  }
   const Picoseconds until = path_->run();
   if (until != EngineStream::kNever) {
+    simulated_until_ = until;
     wake_.notify(to_sc_time(std::max(until - now(), Picoseconds())));
+  }
+}
+
+void MemorySystem::push_waiting() {
+  for (; !waiting_.empty(); waiting_.pop_front()) {
+    SegmentExtension& extension = segment_of(*waiting_.front());
+    if (extension.stream->idle()) {
+      extension.stream->begin(now());
+    }
+    extension.stream->push(extension.segment);
   }
 }
 

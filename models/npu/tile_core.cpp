@@ -13,8 +13,9 @@ namespace {
 using trace::TileMove;
 using trace::TileStep;
 
-/// A transaction, so that data can go on into the SRAM while more comes.
-constexpr std::int64_t kSegment = 16 << 10;
+/// A transaction, so that data can go on into the SRAM while more comes. Small, since what an idle channel
+/// sends may wait for the end of another's (MemorySystem).
+constexpr std::int64_t kSegment = 4 << 10;
 
 bool contains(const std::vector<std::size_t>& all, std::size_t buffer) {
   return std::find(all.begin(), all.end(), buffer) != all.end();

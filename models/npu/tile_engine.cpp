@@ -8,9 +8,19 @@
 
 namespace kvsim::model {
 
+namespace {
+
+/// Long enough for all write queues.
+constexpr Picoseconds kLater{1'000'000'000};
+
+}  // namespace
+
 TileEngine::TileEngine(const sc_core::sc_module_name& name, const config::DeviceSpec& device,
                        Granularity granularity, const trace::TilePlan& plan, MacFormat format)
-    : sc_module(name), memory_("memory", device, granularity), fabric_("fabric") {
+    : sc_module(name),
+      memory_("memory", device, granularity),
+      fabric_("fabric"),
+      later_(memory_.path().add_stream({})) {
   check(device.npu.has_value(), "the device has an NPU");
   const config::NpuSpec& npu = *device.npu;
   for (std::size_t i = 0; i < plan.cores.size(); ++i) {
@@ -42,8 +52,11 @@ TileResult TileEngine::result() {
     r.sram.conflicts += s.conflicts;
     r.sram.conflict_cycles += s.conflict_cycles;
   }
+  later_.begin(now() + kLater);
+  later_.push({.row_bytes = Bytes(kLineBytes), .stride = Bytes(kLineBytes)});
+  memory_.path().run();
   const MemoryCounters m = memory_.path().counters();
-  r.dram_read = m.read;
+  r.dram_read = m.read - Bytes(kLineBytes);
   r.dram_written = m.written;
   return r;
 }

@@ -30,12 +30,13 @@ class TileEngine : public sc_core::sc_module {
   TileEngine(const sc_core::sc_module_name& name, const config::DeviceSpec& device, Granularity granularity,
              const trace::TilePlan& plan, MacFormat format);
 
-  /// When simulation has ended. What is written is in DRAM, or in its queues and counted.
+  /// When simulation has ended. What then is still in the write queues is written first; once.
   [[nodiscard]] TileResult result();
 
  private:
   MemorySystem memory_;
   Interconnect fabric_;
+  EngineStream& later_;  ///< reads a line when all is over, so that the write queues empty
   std::vector<std::unique_ptr<TileCore>> cores_;
   std::vector<std::unique_ptr<Sram>> srams_;
 };

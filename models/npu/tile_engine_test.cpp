@@ -63,7 +63,7 @@ TEST(TileEngine, NaiveMovesThePlansBytesThroughDram) {
   // 8 heads x 256 x 256 scores of 2 B; tiles of keys in whole lines.
   const TilePlan plan = plan_tiles(
       geometry(),
-      {.method = AttentionMethod::naive, .sram = 64_KiB, .cores = 2, .shape = trace::TileShape{64, 64}});
+      {.method = AttentionMethod::naive, .sram = 64_KiB, .cores = 2, .shape = trace::TileShape{48, 64}});
   expect_plan(play(npu_device(64_KiB, 2), plan), plan, 64_KiB);
 }
 
@@ -101,7 +101,7 @@ TEST(TileEngine, WithFastArithmeticTakesTheTimeOfItsBytes) {
   device.npu->softmax_rate = 1 << 20;
   device.npu->clock = 10_GHz;
   const TilePlan plan = plan_tiles(
-      geometry(512), {.method = AttentionMethod::naive, .sram = 64_KiB, .shape = trace::TileShape{64, 64}});
+      geometry(512), {.method = AttentionMethod::naive, .sram = 64_KiB, .shape = trace::TileShape{48, 64}});
   const TileResult r = play(device, plan);
   const double efficiency = ratio((plan.read + plan.written) / r.elapsed, config::peak_bandwidth(device));
   EXPECT_GT(efficiency, 0.4);
@@ -110,9 +110,9 @@ TEST(TileEngine, WithFastArithmeticTakesTheTimeOfItsBytes) {
 }
 
 TEST(TileEngine, LoadsOverlapArithmetic) {
-  config::DeviceSpec device = npu_device(128_KiB);
+  config::DeviceSpec device = npu_device(256_KiB);
   device.npu->fp16_macs = 128;
-  const TilePlan plan = plan_tiles(geometry(), {.sram = 128_KiB, .shape = trace::TileShape{32, 64}});
+  const TilePlan plan = plan_tiles(geometry(), {.sram = 256_KiB, .shape = trace::TileShape{32, 64}});
   const TileResult r = play(device, plan);
   const Picoseconds transfer = (plan.read + plan.written) / config::peak_bandwidth(device);
   EXPECT_GT(r.elapsed, r.arithmetic);
@@ -136,20 +136,25 @@ TEST(TileEngine, Int8MacsTakeHalfTheTime) {
       1);
 }
 
+struct Callers : public sc_core::sc_module {
+  tlm_utils::simple_initiator_socket<Callers> a{"a"}, b{"b"};
+  explicit Callers(const sc_core::sc_module_name& name) : sc_module(name) {}
+};
+
 /// Two processes share the banks through the socket, and each word costs its cycle.
 TEST(Sram, CallersShareItsBanks) {
   const config::SramSpec spec{.size = 64_KiB, .banks = 8, .ports = 1, .word = 64_B, .interleave = 64_B};
   Sram sram("sram", spec, 1_GHz);
-  tlm_utils::simple_initiator_socket<Sram> a("a"), b("b");
-  a.bind(sram.socket);
-  b.bind(sram.socket);
+  Callers callers("callers");
+  callers.a.bind(sram.socket);
+  callers.b.bind(sram.socket);
   Picoseconds a_end, b_end;
   testing::simulate({[&] {
-                       pass_bytes(a, spec, 0_B, 8_KiB, trace::Access::read);
+                       pass_bytes(callers.a, spec, 0_B, 8_KiB, trace::Access::read);
                        a_end = now();
                      },
                      [&] {
-                       pass_bytes(b, spec, 8_KiB, 16_KiB, trace::Access::write);
+                       pass_bytes(callers.b, spec, 8_KiB, 16_KiB, trace::Access::write);
                        b_end = now();
                      }});
   // 16 and 32 vectors of all banks.

@@ -2,12 +2,14 @@
 // SystemC shell of an SRAM: a TLM-2.0 target whose banks many initiators share.
 #pragma once
 
+#include <algorithm>
 #include <set>
 
 #include <systemc>
 #include <tlm>
 #include <tlm_utils/multi_passthrough_target_socket.h>
 
+#include "configs/error/error.h"
 #include "models/sram/sram_banks.h"
 #include "models/tlm/transaction.h"
 

@@ -49,6 +49,12 @@ constexpr std::array kCommands = {
             "f16+window=508+sinks=4 "
             "f16+h2o=512",
             run_quality},
+    Command{"attention", "[options]",
+            "Runs one layer's attention on an NPU's SRAM, in tiles or with the score matrix in DRAM.",
+            "  kvsim attention --device rk3588 --model llama3_8b --tokens 2048\n"
+            "  kvsim attention --tokens 2048 --sram 1MiB --naive --format json\n"
+            "  kvsim attention --tile 128x64 --oversize spill",
+            run_attention},
     Command{"trace", "info FILE [options]",
             "Looks into a memory trace that was captured from a real program.",
             "  kvsim trace info decode.lackey.zst --regions decode.regions.csv", run_trace},
