@@ -81,7 +81,7 @@ void read_npu(const Options& options, Asked& asked) {
   }
   config::NpuSpec& npu = *asked.device.npu;
   if (options.has("sram")) {
-    const auto parsed = config::parse<Bytes>(options.text("sram"));
+    const auto parsed = parse<Bytes>(options.text("sram"));
     if (!parsed.value || *parsed.value < Bytes(1 << 10) || *parsed.value > Bytes(1 << 30)) {
       throw UserError(fmt::format("--sram: '{}' is not from 1 KiB to 1 GiB", options.text("sram")));
     }

@@ -92,5 +92,22 @@ TEST(Lessons, RaspberryPi5ReadersSaturateAndFall) {
   EXPECT_LT(read(4), two);
 }
 
+/// A8 and C5: DRAM sees four times the score matrix if attention is naive, and none of it in tiles, whose
+/// traffic falls with the SRAM.
+TEST(Lessons, A8AndC5TilesKeepTheScoresOutOfDram) {
+  const double matrices = 32.0 * 512 * 512 * 2;
+  const TileFigures naive = measure_tiles({.tokens = 512, .sram = "256KiB", .naive = true});
+  const TileFigures small = measure_tiles({.tokens = 512, .sram = "256KiB"});
+  const TileFigures large = measure_tiles({.tokens = 512, .sram = "2MiB"});
+  const double q = 512.0 * 32 * 256;
+  EXPECT_DOUBLE_EQ(naive.written, 2 * matrices + q);
+  EXPECT_GT(naive.read, 2 * matrices + q);
+  EXPECT_DOUBLE_EQ(small.written, q);
+  EXPECT_LT(large.read, small.read);
+  EXPECT_GE(large.read, q + 2 * 512.0 * 8 * 256);
+  EXPECT_LT(small.milliseconds, naive.milliseconds);
+  EXPECT_LE(small.most, 256 << 10);
+}
+
 }  // namespace
 }  // namespace kvsim::testing

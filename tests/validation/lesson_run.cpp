@@ -69,6 +69,31 @@ LessonFigures measure(const LessonPoint& point) {
   return figures;
 }
 
+TileFigures measure_tiles(const TilePoint& point) {
+  std::vector<std::string> arguments = {
+      "attention", "--device", "rk3588",   "--model", "llama3_8b", "--tokens", std::to_string(point.tokens),
+      "--sram",    point.sram, "--format", "json"};
+  if (point.naive) {
+    arguments.emplace_back("--naive");
+  }
+  arguments.insert(arguments.end(), point.options.begin(), point.options.end());
+  const Outcome outcome = kvsim(arguments);
+  if (outcome.exit_code != 0) {
+    throw std::runtime_error(outcome.err + outcome.out);
+  }
+  const nlohmann::json result = nlohmann::json::parse(outcome.out);
+  return {.milliseconds = result["time_ms"],
+          .mac_bound = result["bound_ms"]["macs"],
+          .waiting = result["waiting_ms_per_core"],
+          .read = result["dram_bytes"]["read"],
+          .written = result["dram_bytes"]["written"],
+          .most = result["sram"]["most_bytes"],
+          .tile_queries = result["tile"]["queries"],
+          .tile_keys = result["tile"]["keys"],
+          .spilled_tiles = result["tiles_spilled"],
+          .spill_bytes = result["spill_bytes"]};
+}
+
 std::string name_of(Map map) {
   switch (map) {
     case Map::rk3588:

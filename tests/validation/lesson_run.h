@@ -37,4 +37,23 @@ struct LessonFigures {
 
 [[nodiscard]] std::string name_of(Map map);
 
+/// One layer of Llama 3 8B's attention on RK3588's NPU.
+struct TilePoint {
+  int tokens = 2048;
+  std::string sram;
+  bool naive = false;
+  std::vector<std::string> options{};  ///< further ones of `kvsim attention`
+};
+
+struct TileFigures {
+  double milliseconds = 0, mac_bound = 0, waiting = 0;
+  double read = 0, written = 0;  ///< bytes of DRAM,
+  double most = 0;               ///< and at most in a core's SRAM
+  int tile_queries = 0, tile_keys = 0;
+  double spilled_tiles = 0, spill_bytes = 0;
+};
+
+/// Runs kvsim. Throws std::runtime_error with what it said if it fails.
+[[nodiscard]] TileFigures measure_tiles(const TilePoint& point);
+
 }  // namespace kvsim::testing

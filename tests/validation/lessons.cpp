@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // make lessons: measures the tables of scenarios/lessons/*/README.md and prints them in Markdown. An argument
-// (c2, c2_checks, c3, c4, c6, pi5) asks for one of them.
+// (a8, c2, c2_checks, c3, c4, c5, c6, pi5) asks for one of them.
 #include <array>
 #include <cstdio>
 #include <exception>
@@ -194,6 +194,48 @@ void c6() {
   }
 }
 
+void a8() {
+  say("\n## A8: one layer's score matrices, in DRAM or in tiles\n");
+  say("| tokens | a head's matrix | all heads' | SRAM | method | DRAM read | written | attention |\n"
+      "|---|---|---|---|---|---|---|---|");
+  for (const int tokens : {512, 1024, 2048}) {
+    for (const char* sram : {"256KiB", "2MiB"}) {
+      for (const bool naive : {true, false}) {
+        const TileFigures f = measure_tiles({.tokens = tokens, .sram = sram, .naive = naive});
+        const double matrix = 2.0 * tokens * tokens / (1 << 20);
+        say(fmt::format("| {} | {:.1f} MiB | {:.0f} MiB | {} | {} | {:.0f} MB | {:.0f} MB | {:.1f} ms |",
+                        tokens, matrix, 32 * matrix, sram, naive ? "naive" : "tiled", f.read / 1e6,
+                        f.written / 1e6, f.milliseconds));
+      }
+    }
+  }
+}
+
+void c5() {
+  say("\n## C5: one layer's attention of 2048 tokens, against the SRAM of each core\n");
+  say("| SRAM | method | tile | in SRAM | DRAM traffic | attention | MACs alone | waiting for DRAM |\n"
+      "|---|---|---|---|---|---|---|---|");
+  const auto row = [](const TilePoint& point, const std::string& name) {
+    const TileFigures f = measure_tiles(point);
+    say(fmt::format("| {} | {} | {} x {} | {:.0f} KiB | {:.0f} MB | {:.2f} ms | {:.2f} ms | {:.2f} ms |",
+                    point.sram, name, f.tile_queries, f.tile_keys, f.most / 1024, (f.read + f.written) / 1e6,
+                    f.milliseconds, f.mac_bound, f.waiting));
+  };
+  const std::array srams = {"256KiB", "384KiB", "512KiB", "1MiB", "2MiB"};
+  for (const char* sram : srams) {
+    row({.sram = sram}, "tiled");
+    row({.sram = sram, .naive = true}, "naive");
+  }
+  for (const char* sram : srams) {
+    row({.sram = sram, .options = {"--macs", "int8"}}, "tiled, INT8 MACs");
+  }
+  row({.sram = "256KiB", .options = {"--tile", "128x64", "--oversize", "spill"}}, "tiled, 128 x 64 spilled");
+  row({.sram = "1MiB", .options = {"--tile", "128x64"}}, "tiled, 128 x 64 asked for");
+  row({.sram = "2MiB", .options = {"--tile", "64x64", "--resident", "1024"}}, "tiled, 1024 keys resident");
+  row({.sram = "2MiB", .options = {"--tile", "64x64"}}, "the same, none resident");
+  row({.sram = "384KiB", .options = {"--fidelity", "exact"}}, "tiled, DRAM exact");
+}
+
 void loads(const std::string& name, const config::DeviceSpec& device) {
   std::string read = fmt::format("| {} |", name);
   for (const int n : {1, 2, 3, 4}) {
@@ -227,15 +269,21 @@ int run(std::string_view wanted) {
     void (*tell)();
   };
   bool told = false;
-  for (const Lesson& lesson :
-       {Lesson{"c2", c2}, {"c2_checks", c2_checks}, {"c3", c3}, {"c4", c4}, {"c6", c6}, {"pi5", pi5}}) {
+  for (const Lesson& lesson : {Lesson{"a8", a8},
+                               {"c2", c2},
+                               {"c2_checks", c2_checks},
+                               {"c3", c3},
+                               {"c4", c4},
+                               {"c5", c5},
+                               {"c6", c6},
+                               {"pi5", pi5}}) {
     if (wanted.empty() || wanted == lesson.name) {
       lesson.tell();
       told = true;
     }
   }
   if (!told) {
-    fmt::print(stderr, "lessons: '{}' is none of c2, c2_checks, c3, c4, c6, pi5\n", wanted);
+    fmt::print(stderr, "lessons: '{}' is none of a8, c2, c2_checks, c3, c4, c5, c6, pi5\n", wanted);
   }
   return told ? 0 : 2;
 }
