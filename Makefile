@@ -38,7 +38,7 @@ validate: build  ## long checks: whole runs in train fidelity, and predictions a
 lessons: build  ## the tables of scenarios/lessons, measured anew (half an hour; build/release/lessons c4 for one)
 	build/release/lessons
 
-bench: build  ## speed: DRAM requests, trace records, the main scenario
+bench: build  ## speed: DRAM requests, trace records, attention, the main scenario
 	build/release/kvsim_benchmark
 
 format:  ## format all sources

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables of a scenario, and what must hold between its parts.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "configs/error/error.h"
@@ -20,6 +22,19 @@ std::int64_t cores(const DeviceSpec& device) {
     total += cluster.count;
   }
   return total;
+}
+
+/// A group of tokens that share a range by channel lies side by side.
+void check_groups(const EngineSpec& engine, const KvFormat& format) {
+  const bool apart =
+      engine.kv_layout == KvLayout::token_major ||
+      (engine.kv_layout == KvLayout::paged && engine.kv_block % std::max<std::int64_t>(1, format.group) != 0);
+  if (format.range == KvRange::channel && (apart || engine.kv_row_alignment > 1_B)) {
+    throw UserError(fmt::format(
+        "{} needs the {} tokens of a group side by side: kv_layout head_major, or paged with a kv_block "
+        "that is a multiple of {}, and kv_row_alignment 1 B",
+        name(format), format.group, format.group));
+  }
 }
 
 void check_run(const RunSpec& run, const Place& place) {
@@ -45,6 +60,7 @@ void check_run(const RunSpec& run, const Place& place) {
   try {
     for (const KvFormat& format : {run.engine.kv.k, run.engine.kv.v}) {
       static_cast<void>(kv_vector_bytes(format, run.model.head_dim));
+      check_groups(run.engine, format);
     }
   } catch (const UserError& error) {
     place.error("engine.kv", error.what());

@@ -41,15 +41,18 @@ Writer writer_of(const std::string& format) {
 void add_options(Options& options) {
   options.add()("model", po::value<std::string>(), "GGUF file of a Llama model, in place of a scenario's")(
       "kv", po::value<std::vector<std::string>>()->multitoken()->composing(),
-      "KV specifications, one or more: TYPE or k=TYPE,v=TYPE, then any of\n"
-      "  +window=N  the last N tokens stay\n"
-      "  +sinks=N   and the first N\n"
-      "  +h2o=N     N stay: recent ones and those that drew most attention\n"
-      "  +entropy=N N stay: recent ones and those that add most to attention's entropy\n"
-      "  +topk=N    N are read: the pages of 16 whose keys could score highest\n"
-      "  +first=N   the first N (or N%) are kept in F16\n"
-      "  +recent=N  the last N are kept in F16 until they are older\n"
-      "  +unrotated GGML's types without llama.cpp's Hadamard transform")(
+      ("KV specifications, one or more: TYPE or k=TYPE,v=TYPE, then any of the options below. Types: " +
+       config::kv_format_choices() +
+       "\n"
+       "  +window=N  the last N tokens stay\n"
+       "  +sinks=N   and the first N\n"
+       "  +h2o=N     N stay: the last (+window, else N/2), and those that drew most attention\n"
+       "  +entropy=N N stay: the same, and those that add most to attention's entropy\n"
+       "  +topk=N    N are read: the pages of 16 whose keys could score highest\n"
+       "  +first=N   the first N (or N% of the sequence) are kept in F16\n"
+       "  +recent=N  the last N are kept in F16 until they are older\n"
+       "  +unrotated GGML's types without llama.cpp's Hadamard transform")
+          .c_str())(
       "tokens", po::value<std::string>(),
       "JSON lines {\"tokens\": [...], \"answers\": [[first index, distance], ...]}: an answer's two tokens "
       "repeat a fact")("threads", po::value<std::string>(), "threads of this machine to use (all)")(

@@ -73,9 +73,9 @@ class Kernel {
     const auto step = static_cast<std::uint32_t>(std::min<std::int64_t>(shape_.kv_tile, run.count));
     for (std::uint32_t done = 0; done < run.count; done += step) {
       const CellRun tile{.first = run.first + done, .count = std::min(step, run.count - done)};
-      if (const auto cells = seen(head, pool, queries, tile)) {
-        read(head, pool, *cells, sink);
-        accumulate(head, pool, queries, *cells);
+      for (const CellRun& cells : seen(head, pool, queries, tile)) {
+        read(head, pool, cells, sink);
+        accumulate(head, pool, queries, cells);
       }
     }
   }
@@ -184,25 +184,29 @@ class Kernel {
     return resident && resident->token <= query && cache_.policy().sees(query, resident->token);
   }
 
-  /// The part of `cells` from the first to the last that one of the queries sees; none if none does.
-  std::optional<CellRun> seen(Head head, KvPoolKind pool, QueryTile queries, CellRun cells) {
+  /// The runs of `cells` that one of the queries sees: what has left a cell is not read again.
+  std::vector<CellRun> seen(Head head, KvPoolKind pool, QueryTile queries, CellRun cells) const {
     const KvLane& lane = cache_.lane(task_.layer, head);
     if (lane.in_order() && !cache_.policy().budget()) {
-      return cells;
+      return {cells};
     }
-    // What a query of the tile sees, the first or the last one sees: tokens come into sight once, and leave
+    // What a query of the tile sees, the first one sees or it is new: tokens come into sight once, and leave
     // it once.
     const Token oldest = position(queries.first), newest = position(queries.first + queries.count - 1);
-    std::optional<CellRun> part;
+    std::vector<CellRun> runs;
     for (std::uint32_t cell = cells.first; cell < cells.first + cells.count; ++cell) {
       const auto& resident = lane.at({.pool = pool, .index = cell});
       const bool new_to_some = resident && resident->token > oldest && resident->token <= newest;
-      if (new_to_some || sees(oldest, resident)) {
-        part = part ? CellRun{.first = part->first, .count = cell - part->first + 1}
-                    : CellRun{.first = cell, .count = 1};
+      if (!new_to_some && !sees(oldest, resident)) {
+        continue;
+      }
+      if (!runs.empty() && runs.back().first + runs.back().count == cell) {
+        ++runs.back().count;
+      } else {
+        runs.push_back({.first = cell, .count = 1});
       }
     }
-    return part;
+    return runs;
   }
 
   void read(Head head, KvPoolKind pool, CellRun cells, AccessSink& sink) const {

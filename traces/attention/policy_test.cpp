@@ -333,6 +333,27 @@ TEST(Policies, AWindowIsARing) {
   EXPECT_EQ(total_bytes(cache.shape()), bytes_per_token(cache.shape()) * 5);
 }
 
+TEST(Policies, CellsThatWereLeftAreNotReadAgain) {
+  // A batch of 40 makes room for 47 cells; then a window of 8 is spread over them, with holes between.
+  KvCache cache(shape_of("f16+window=8", config::KvLayout::head_major, 100, 40), 0, KvPayload::none);
+  for (const std::uint32_t tokens : {40U, 1U, 1U, 1U}) {
+    const auto plan = std::get<KvPlan>(cache.plan(tokens));
+    cache.apply(plan);
+    std::vector<Record> records;
+    VectorSink sink(records);
+    attend({.heads = kHeads}, cache,
+           {.first = plan.first, .queries = tokens, .kv_heads = {.first = Head(0), .last = Head(1)}}, {},
+           sink);
+    Bytes bytes;
+    for (const Record& record : records) {
+      if (const auto* e = std::get_if<Extent>(&record)) {
+        bytes += total_bytes(*e);
+      }
+    }
+    EXPECT_EQ(bytes, Bytes(2 * kHeadDim * 2) * std::int64_t{tokens == 1 ? 8 : 40}) << tokens;
+  }
+}
+
 /// All mass on one token.
 class Favourite final : public MassSource {
  public:

@@ -13,6 +13,7 @@
 #include <zstd.h>
 
 #include "configs/error/error.h"
+#include "configs/error/input_path.h"
 
 namespace kvsim::trace {
 
@@ -159,6 +160,7 @@ std::unique_ptr<ByteSource> open_bytes(const std::filesystem::path& path) {
   if (std::filesystem::is_directory(path, error)) {
     fail_open(path, "is a folder");
   }
+  refuse_named_pipe(path);
   File file(std::fopen(path.c_str(), "rb"));
   if (file == nullptr) {
     fail_open(path, fmt::format("cannot be opened ({})", std::generic_category().message(errno)));

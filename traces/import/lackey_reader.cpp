@@ -12,6 +12,7 @@
 
 #include "configs/error/diagnostics.h"
 #include "configs/error/error.h"
+#include "configs/error/input_path.h"
 
 namespace kvsim::trace {
 
@@ -266,6 +267,7 @@ void LackeyReader::fail(std::size_t column, std::string_view what) const {
 }
 
 bool looks_like_lackey(const std::filesystem::path& path) {
+  refuse_named_pipe(path);
   std::ifstream file(path, std::ios::binary);
   std::array<char, 7> first{};
   file.read(first.data(), first.size());

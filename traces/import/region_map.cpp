@@ -12,6 +12,7 @@
 
 #include "configs/error/diagnostics.h"
 #include "configs/error/error.h"
+#include "configs/error/input_path.h"
 
 namespace kvsim::trace {
 
@@ -34,6 +35,7 @@ class RegionFile {
     if (std::filesystem::is_directory(path, error)) {
       throw UserError(fmt::format("{}: is a folder. Give the name of a region file.", path_));
     }
+    refuse_named_pipe(path);
     file_.open(path);
     if (!file_) {
       throw UserError(fmt::format("{}: cannot be opened ({}). Give the name of a region file.", path_,

@@ -220,9 +220,9 @@ TEST(Sequences, SayWhereAndWhat) {
   }
   EXPECT_THROW(static_cast<void>(parse_sequences("f.jsonl", "\n\n")), UserError);
   EXPECT_THROW(static_cast<void>(read_text("/nowhere/f.jsonl")), UserError);
-  const auto good = parse_sequences("f.jsonl", "\n{\"tokens\": [1, 2, 3], \"answers\": [[1, 9]]}\r\n");
+  const auto good = parse_sequences("f.jsonl", "\n{\"tokens\": [1, 2, 3], \"answers\": [[1, 1]]}\r\n");
   EXPECT_EQ(good.at(0).tokens, (std::vector<std::uint32_t>{1, 2, 3}));
-  EXPECT_EQ(good.at(0).answers.at(0).distance, 9U);
+  EXPECT_EQ(good.at(0).answers.at(0).distance, 1U);
 }
 
 /// A file with metadata and no tensors.

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/error/error.h"
+#include "configs/error/input_path.h"
 
 namespace kvsim::trace {
 namespace {
@@ -45,6 +46,10 @@ Answer answer(const json& pair, std::size_t tokens) {
     throw UserError(fmt::format("the answer at {} is not within the {} tokens, with one before it",
                                 result.first, tokens));
   }
+  if (result.distance > result.first) {
+    throw UserError(
+        fmt::format("the answer at {} cannot be {} tokens behind its fact", result.first, result.distance));
+  }
   return result;
 }
 
@@ -76,10 +81,11 @@ TokenSequence sequence(const std::string& line) {
 }  // namespace
 
 std::string read_text(const std::string& path) {
+  refuse_named_pipe(path);
   std::error_code error;
   std::ifstream in(path, std::ios::binary);
-  if (!std::filesystem::is_regular_file(path, error) || !in) {
-    throw UserError(fmt::format("cannot read '{}': it is no file, or may not be read", path));
+  if (std::filesystem::is_directory(path, error) || !in) {
+    throw UserError(fmt::format("cannot read '{}': it is no file, is not there, or may not be read", path));
   }
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "traces/llama/weights.h"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -79,6 +81,9 @@ class Reader {
     }
     std::vector<float> result(columns * rows);
     decode(*format, file_.data(*tensor), result);
+    if (!std::all_of(result.begin(), result.end(), [](float x) { return std::isfinite(x); })) {
+      refuse(fmt::format("the tensor {} has numbers that are infinite or none", name));
+    }
     return result;
   }
 
@@ -151,6 +156,10 @@ LlamaWeights llama_weights(const GgufFile& file) {
   w.vocabulary = vocabulary(file, reader);
   w.norm_epsilon = static_cast<float>(reader.real_or("attention.layer_norm_rms_epsilon", 1e-5));
   w.rope_base = reader.real_or("rope.freq_base", 10000);
+  if (!(w.norm_epsilon >= 0 && w.norm_epsilon < 1) || !(w.rope_base >= 1 && w.rope_base < 1e12)) {
+    reader.refuse(
+        "llama.attention.layer_norm_rms_epsilon must be from 0 to 1, llama.rope.freq_base from 1 to 1e12");
+  }
   if (w.heads % w.kv_heads != 0 || w.head_dim % 2 != 0 ||
       reader.size_or("attention.value_length", w.head_dim) != w.head_dim ||
       reader.size_or("rope.dimension_count", w.head_dim) != w.head_dim) {
