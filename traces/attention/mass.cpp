@@ -4,16 +4,10 @@
 #include <cstdint>
 
 #include "configs/error/error.h"
+#include "traces/record/spread.h"
 
 namespace kvsim::trace {
 namespace {
-
-/// SplitMix64's last step: spreads the bits of a key.
-std::uint64_t spread(std::uint64_t z) {
-  z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27U)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31U);
-}
 
 float weight(const MassQuery& query, Token token) {
   constexpr std::uint32_t kSinks = 4;

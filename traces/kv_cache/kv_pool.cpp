@@ -11,6 +11,7 @@
 #include "configs/error/error.h"
 #include "traces/number/kv_codec.h"
 #include "traces/record/checked.h"
+#include "traces/record/spread.h"
 #include "traces/simd/simd.h"
 
 namespace kvsim::trace {
@@ -32,13 +33,6 @@ void shape_rows(Extent& e, Bytes row_bytes, std::uint32_t rows, Bytes stride) {
   }
 }
 
-/// SplitMix64.
-std::uint64_t scrambled(std::uint64_t z) {
-  z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27U)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31U);
-}
-
 /// Pages of the pool in the order in which they are handed out: one order for all layers, as a page number of
 /// vLLM's stands for the page in every layer.
 std::vector<std::uint32_t> handed_out(const KvShape& shape, std::int64_t cells) {
@@ -48,7 +42,7 @@ std::vector<std::uint32_t> handed_out(const KvShape& shape, std::int64_t cells) 
     std::uint64_t state = shape.seed;
     for (std::size_t left = pages.size(); left > 1; --left) {  // Fisher and Yates
       state += 0x9e3779b97f4a7c15ULL;
-      std::swap(pages[left - 1], pages[scrambled(state) % left]);
+      std::swap(pages[left - 1], pages[spread(state) % left]);
     }
   }
   return pages;

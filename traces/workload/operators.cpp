@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "traces/record/checked.h"
+#include "traces/record/spread.h"
 
 namespace kvsim::trace {
 namespace {
@@ -13,10 +14,8 @@ constexpr double kAppendOps = 1;  // per four elements: one conversion to FP16
 /// A token's id, for want of a text: which embedding row is read has no influence but on its address.
 /// SplitMix64 of the position, so that a token gets the same id however the prompt is cut into ubatches.
 std::int64_t token_id(std::uint64_t position, std::int64_t vocabulary) {
-  std::uint64_t z = (position + 1) * 0x9e3779b97f4a7c15ULL;
-  z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27U)) * 0x94d049bb133111ebULL;
-  return static_cast<std::int64_t>((z ^ (z >> 31U)) % static_cast<std::uint64_t>(vocabulary));
+  const std::uint64_t id = spread((position + 1) * 0x9e3779b97f4a7c15ULL);
+  return static_cast<std::int64_t>(id % static_cast<std::uint64_t>(vocabulary));
 }
 
 /// Elements [first, last) of each row of an activation.
