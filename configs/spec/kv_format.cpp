@@ -17,6 +17,8 @@ namespace {
 constexpr std::int64_t kMaxGroup = 4096;
 constexpr std::int64_t kMaxHeadDim = 1 << 20;  // far above any model; keeps sizes in 64 bits
 constexpr std::int64_t kScaleBytes = 2;        // F16
+constexpr double kSmallestLimit = 1e-6;
+constexpr double kLargestLimit = 1e6;
 
 struct NumberInfo {
   KvNumber number;
@@ -68,17 +70,34 @@ bool made_for_weights(std::string_view number) {
          starts("q2_0") || starts("gptq") || starts("awq");
 }
 
+double parse_limit(std::string_view text, std::string_view number) {
+  double limit = 0;
+  const char* end = number.data() + number.size();
+  const auto [stop, error] = std::from_chars(number.data(), end, limit);
+  if (error != std::errc() || stop != end || !(limit >= kSmallestLimit && limit <= kLargestLimit)) {
+    refuse(text,
+           fmt::format("'{}' is no range; write range= and the largest magnitude to keep, from {} to {}",
+                       number, kSmallestLimit, kLargestLimit));
+  }
+  return limit;
+}
+
+constexpr std::string_view kFixed = "range=";
+
 void parse_option(std::string_view text, std::string_view option, KvFormat& format) {
   if (option == "asym") {
     if (format.asymmetric) {
       refuse(text, "'asym' stands there twice");
     }
     format.asymmetric = true;
-  } else if (option == "head" || option == "channel") {
+  } else if (option == "head" || option == "channel" || option.starts_with(kFixed)) {
     if (format.range != KvRange::token) {
       refuse(text, "it names two ranges");
     }
-    format.range = option == "head" ? KvRange::head : KvRange::channel;
+    format.range = option == "head" ? KvRange::head : option == "channel" ? KvRange::channel : KvRange::fixed;
+    if (format.range == KvRange::fixed) {
+      format.limit = parse_limit(text, option.substr(kFixed.size()));
+    }
   } else if (option.starts_with('g')) {
     if (format.group != 0) {
       refuse(text, "it names two groups");
@@ -166,7 +185,11 @@ KvFormat parse_kv_format(std::string_view text) {
   for (std::size_t i = 1; i < parts.size(); ++i) {
     parse_option(text, parts[i], format);
   }
-  if (has_group(format.number) && format.group == 0 && format.range != KvRange::head) {
+  if (format.range == KvRange::fixed) {
+    if (format.group != 0 || format.asymmetric) {
+      refuse(text, "a range stated beforehand has no groups and no minimum");
+    }
+  } else if (has_group(format.number) && format.group == 0 && format.range != KvRange::head) {
     format.group = kDefaultKvGroup;
   }
   return format;
@@ -177,7 +200,9 @@ std::string name(const KvFormat& format) {
   if (format.group != 0) {
     text += fmt::format(":g{}", format.group);
   }
-  if (format.range != KvRange::token) {
+  if (format.range == KvRange::fixed) {
+    text += fmt::format(":{}{}", kFixed, format.limit);
+  } else if (format.range != KvRange::token) {
     text += format.range == KvRange::head ? ":head" : ":channel";
   }
   return format.asymmetric ? text + ":asym" : text;
@@ -190,8 +215,8 @@ std::string kv_format_choices() {
   }
   return fmt::format(
       "{}; int8 and int4 with :gN (N values share a scale; {} if not given), :head (a scale per head and "
-      "token) or :channel (a scale per channel and N tokens), :asym (with a minimum), as in "
-      "int4:g32:channel:asym",
+      "token), :channel (a scale per channel and N tokens) or :range=X (one scale, the largest magnitude "
+      "being X), :asym (with a minimum), as in int4:g32:channel:asym",
       fmt::join(names, ", "), kDefaultKvGroup);
 }
 
@@ -202,6 +227,9 @@ std::int64_t values_per_unit(const KvFormat& format, std::int64_t head_dim) {
 std::int64_t scale_group(const KvFormat& format, std::int64_t head_dim) {
   if (!has_group(format.number)) {
     return info(format.number).block;
+  }
+  if (format.range == KvRange::fixed) {
+    return 1;
   }
   return format.group == 0 ? head_dim : format.group;
 }
@@ -221,6 +249,9 @@ Bytes kv_vector_bytes(const KvFormat& format, std::int64_t head_dim) {
                       name(format), bytes.count(), format.group, head_dim, head_dim * scale_bytes(format)));
     }
     return bytes / format.group;
+  }
+  if (format.range == KvRange::fixed) {
+    return Bytes(integer_bytes(format, head_dim));
   }
   const std::int64_t group = scale_group(format, head_dim);
   const std::int64_t groups = blocks(format, head_dim, group);

@@ -33,12 +33,31 @@ TEST(KvFormat, IsReadAsWritten) {
   EXPECT_EQ(parse_kv_format("int4:head"), (KvFormat{.number = KvNumber::int4, .range = KvRange::head}));
   EXPECT_EQ(parse_kv_format("int4:asym:g32"),
             (KvFormat{.number = KvNumber::int4, .group = 32, .asymmetric = true}));
+  EXPECT_EQ(parse_kv_format("int4:range=7.5"),
+            (KvFormat{.number = KvNumber::int4, .range = KvRange::fixed, .limit = 7.5}));
 }
 
 TEST(KvFormat, NameParsesBack) {
-  for (const char* text : {"f32", "f16", "bf16", "fp8_e4m3", "fp8_e5m2", "q8_0", "q5_1", "q5_0", "q4_1",
-                           "q4_0", "iq4_nl", "int8:g64", "int4:g128:asym", "int8:head", "int4:g64:head",
-                           "int4:head:asym", "int4:g32:channel", "int8:g32:channel:asym"}) {
+  for (const char* text : {"f32",
+                           "f16",
+                           "bf16",
+                           "fp8_e4m3",
+                           "fp8_e5m2",
+                           "q8_0",
+                           "q5_1",
+                           "q5_0",
+                           "q4_1",
+                           "q4_0",
+                           "iq4_nl",
+                           "int8:g64",
+                           "int4:g128:asym",
+                           "int8:head",
+                           "int4:g64:head",
+                           "int4:head:asym",
+                           "int4:g32:channel",
+                           "int8:g32:channel:asym",
+                           "int8:range=12.25",
+                           "int4:range=1e-05"}) {
     EXPECT_EQ(name(parse_kv_format(text)), text);
     EXPECT_EQ(parse_kv_format(name(parse_kv_format(text))), parse_kv_format(text));
   }
@@ -58,14 +77,33 @@ TEST(KvFormat, WhatIsNotUnderstoodIsRefusedWithTheList) {
     const char* text;
     const char* reason;
   };
-  for (const auto& [text, reason] :
-       {Case{"", "unknown"}, Case{"int3", "unknown"}, Case{"q8_KV", "unknown"},
-        Case{"f16:g32", "f16 has no group"}, Case{"q4_0:channel", "q4_0 has no group"},
-        Case{"int4:", "'' is unknown"}, Case{"int4:g", "no group"}, Case{"int4:g0", "no group"},
-        Case{"int4:g-32", "no group"}, Case{"int4:g33", "even number"}, Case{"int4:g32x", "no group"},
-        Case{"int4:g99999999999999999999", "no group"}, Case{"int4:g8192", "4096"},
-        Case{"int4:g32:g64", "two groups"}, Case{"int4:head:channel", "two ranges"},
-        Case{"int4:asym:asym", "twice"}, Case{"int4:token", "'token' is unknown"}}) {
+  for (const auto& [text, reason] : {Case{"", "unknown"},
+                                     Case{"int3", "unknown"},
+                                     Case{"q8_KV", "unknown"},
+                                     Case{"f16:g32", "f16 has no group"},
+                                     Case{"q4_0:channel", "q4_0 has no group"},
+                                     Case{"int4:", "'' is unknown"},
+                                     Case{"int4:g", "no group"},
+                                     Case{"int4:g0", "no group"},
+                                     Case{"int4:g-32", "no group"},
+                                     Case{"int4:g33", "even number"},
+                                     Case{"int4:g32x", "no group"},
+                                     Case{"int4:g99999999999999999999", "no group"},
+                                     Case{"int4:g8192", "4096"},
+                                     Case{"int4:g32:g64", "two groups"},
+                                     Case{"int4:head:channel", "two ranges"},
+                                     Case{"int4:asym:asym", "twice"},
+                                     Case{"int4:range=", "no range"},
+                                     Case{"int4:range=0", "no range"},
+                                     Case{"int4:range=-3", "no range"},
+                                     Case{"int4:range=nan", "no range"},
+                                     Case{"int4:range=1e99", "no range"},
+                                     Case{"int4:range=3x", "no range"},
+                                     Case{"int4:range=3:head", "two ranges"},
+                                     Case{"int4:g32:range=3", "no groups"},
+                                     Case{"int4:range=3:asym", "no minimum"},
+                                     Case{"f16:range=3", "f16 has no group"},
+                                     Case{"int4:token", "'token' is unknown"}}) {
     EXPECT_THAT(message_of([&, t = text] { static_cast<void>(parse_kv_format(t)); }),
                 AllOf(HasSubstr(reason), HasSubstr("Allowed: f32, f16, bf16")))
         << text;
@@ -90,6 +128,8 @@ TEST(KvFormat, BytesOfAVectorCountTheScales) {
   EXPECT_EQ(vector_bytes("int8:head", 128), 128 + 2);
   EXPECT_EQ(vector_bytes("int4:head:asym", 128), 64 + 4);
   EXPECT_EQ(vector_bytes("int4:g128:head", 128), 64 + 2);
+  EXPECT_EQ(vector_bytes("int4:range=8", 80), 40);
+  EXPECT_EQ(vector_bytes("int8:range=8", 80), 80);
   // DeepSeek-V2's latent of 512 + 64: published rows per token and layer.
   EXPECT_EQ(vector_bytes("q8_0", 576), 612);
   EXPECT_EQ(vector_bytes("f16", 576), 1152);

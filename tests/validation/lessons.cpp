@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // make lessons: measures the tables of scenarios/lessons/*/README.md and prints them in Markdown. An argument
-// (a8, c2, c2_checks, c3, c4, c5, c6, pi5) asks for one of them.
+// (a8, c2, c2_checks, c3, c4, c5, c6, f1 to f6, f8, pi5) asks for one of them.
 #include <array>
 #include <cstdio>
 #include <exception>
@@ -14,6 +14,7 @@
 
 #include "configs/spec/resolve.h"
 #include "tests/validation/board.h"
+#include "tests/validation/lesson_quality.h"
 #include "tests/validation/lesson_run.h"
 
 namespace kvsim::testing {
@@ -276,6 +277,13 @@ int run(std::string_view wanted) {
                                {"c4", c4},
                                {"c5", c5},
                                {"c6", c6},
+                               {"f1", f1},
+                               {"f2", f2},
+                               {"f3", f3},
+                               {"f4", f4},
+                               {"f5", f5},
+                               {"f6", f6},
+                               {"f8", f8},
                                {"pi5", pi5}}) {
     if (wanted.empty() || wanted == lesson.name) {
       lesson.tell();
@@ -283,7 +291,8 @@ int run(std::string_view wanted) {
     }
   }
   if (!told) {
-    fmt::print(stderr, "lessons: '{}' is none of a8, c2, c2_checks, c3, c4, c5, c6, pi5\n", wanted);
+    fmt::print(stderr, "lessons: '{}' is none of a8, c2, c2_checks, c3, c4, c5, c6, f1 to f6, f8, pi5\n",
+               wanted);
   }
   return told ? 0 : 2;
 }

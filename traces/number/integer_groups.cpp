@@ -78,6 +78,37 @@ float integer_of(std::uint8_t in) {
   }
 }
 
+/// The integers of one group; their bytes.
+template <bool FourBits, bool Asymmetric>
+std::size_t encode_integers(const float* values, std::size_t count, const Scale& scale, std::uint8_t* out) {
+  using C = Code<FourBits, Asymmetric>;
+  const std::size_t bytes = FourBits ? count / 2 : count;
+  for (std::size_t j = 0; j < bytes; ++j) {
+    out[j] = code_of<C, Asymmetric>(values[j], scale);
+    if constexpr (FourBits) {
+      const unsigned high = code_of<C, Asymmetric>(values[j + bytes], scale);
+      out[j] = static_cast<std::uint8_t>(out[j] | high << 4U);
+    }
+  }
+  return bytes;
+}
+
+template <bool FourBits, bool Asymmetric>
+std::size_t decode_integers(const std::uint8_t* __restrict in, std::size_t count, Scale scale,
+                            float* __restrict values) {
+  using C = Code<FourBits, Asymmetric>;
+  const std::size_t bytes = FourBits ? count / 2 : count;
+  for (std::size_t j = 0; j < bytes; ++j) {
+    if constexpr (FourBits) {
+      values[j] = static_cast<float>((in[j] & 15) - C::kOffset) * scale.scale + scale.minimum;
+      values[j + bytes] = static_cast<float>((in[j] >> 4) - C::kOffset) * scale.scale + scale.minimum;
+    } else {
+      values[j] = integer_of<Asymmetric>(in[j]) * scale.scale + scale.minimum;
+    }
+  }
+  return bytes;
+}
+
 template <bool FourBits, bool Asymmetric>
 void encode_groups(const IntegerGroups& groups, const float* values, std::uint8_t* out) {
   using C = Code<FourBits, Asymmetric>;
@@ -90,40 +121,20 @@ void encode_groups(const IntegerGroups& groups, const float* values, std::uint8_
       put_half(out, scale.minimum);
       out += kHalf;
     }
-    const std::size_t bytes = FourBits ? groups.group / 2 : groups.group;
-    for (std::size_t j = 0; j < bytes; ++j) {
-      out[j] = code_of<C, Asymmetric>(from[j], scale);
-      if constexpr (FourBits) {
-        const unsigned high = code_of<C, Asymmetric>(from[j + bytes], scale);
-        out[j] = static_cast<std::uint8_t>(out[j] | high << 4U);
-      }
-    }
-    out += bytes;
+    out += encode_integers<FourBits, Asymmetric>(from, groups.group, scale, out);
   }
 }
 
 template <bool FourBits, bool Asymmetric>
-void decode_groups(const IntegerGroups& groups, const std::uint8_t* __restrict in, float* __restrict values) {
-  using C = Code<FourBits, Asymmetric>;
-  const std::size_t bytes = FourBits ? groups.group / 2 : groups.group;
+void decode_groups(const IntegerGroups& groups, const std::uint8_t* in, float* values) {
   for (std::size_t start = 0; start < groups.width; start += groups.group) {
-    const float scale = get_half(in);
+    Scale scale{.scale = get_half(in), .minimum = 0};
     in += kHalf;
-    float minimum = 0;
     if constexpr (Asymmetric) {
-      minimum = get_half(in);
+      scale.minimum = get_half(in);
       in += kHalf;
     }
-    for (std::size_t j = 0; j < bytes; ++j) {
-      if constexpr (FourBits) {
-        values[j] = static_cast<float>((in[j] & 15) - C::kOffset) * scale + minimum;
-        values[j + bytes] = static_cast<float>((in[j] >> 4) - C::kOffset) * scale + minimum;
-      } else {
-        values[j] = integer_of<Asymmetric>(in[j]) * scale + minimum;
-      }
-    }
-    in += bytes;
-    values += groups.group;
+    in += decode_integers<FourBits, Asymmetric>(in, groups.group, scale, values + start);
   }
 }
 
@@ -179,6 +190,11 @@ void decode_channels_as(const IntegerGroups& groups, const std::uint8_t* in, flo
   }
 }
 
+template <bool FourBits>
+Scale fixed_scale(const FixedIntegers& fixed) {
+  return {.scale = fixed.limit / Code<FourBits, false>::kLargest, .minimum = 0};
+}
+
 }  // namespace
 
 void encode_vector(const IntegerGroups& groups, const float* values, std::uint8_t* out) {
@@ -203,6 +219,22 @@ void decode_channel_groups(const IntegerGroups& groups, const std::uint8_t* in, 
   constexpr std::array kWays{decode_channels_as<false, false>, decode_channels_as<false, true>,
                              decode_channels_as<true, false>, decode_channels_as<true, true>};
   kWays[(groups.four_bits ? 2 : 0) + (groups.asymmetric ? 1 : 0)](groups, in, values);
+}
+
+void encode_fixed(const FixedIntegers& fixed, const float* values, std::uint8_t* out) {
+  if (fixed.four_bits) {
+    encode_integers<true, false>(values, fixed.width, fixed_scale<true>(fixed), out);
+  } else {
+    encode_integers<false, false>(values, fixed.width, fixed_scale<false>(fixed), out);
+  }
+}
+
+void decode_fixed(const FixedIntegers& fixed, const std::uint8_t* in, float* values) {
+  if (fixed.four_bits) {
+    decode_integers<true, false>(in, fixed.width, fixed_scale<true>(fixed), values);
+  } else {
+    decode_integers<false, false>(in, fixed.width, fixed_scale<false>(fixed), values);
+  }
 }
 
 }  // namespace kvsim::trace

@@ -136,6 +136,12 @@ IntegerGroups channel_groups(const KvFormat& format, std::size_t values, std::si
   return groups_of(format, width);
 }
 
+FixedIntegers fixed_integers(const KvFormat& format, std::size_t width) {
+  return {.four_bits = format.number == KvNumber::int4,
+          .limit = static_cast<float>(format.limit),
+          .width = width};
+}
+
 std::uint8_t* raw(std::span<std::byte> bytes) {
   return reinterpret_cast<std::uint8_t*>(bytes.data());
 }
@@ -149,6 +155,8 @@ void encode(const KvFormat& format, std::span<const float> values, std::span<std
   check_vector(format, values.size(), out.size());
   if (const Codec codec = codec_of(format.number); codec.encode != nullptr) {
     codec.encode(values.data(), raw(out), values.size());
+  } else if (format.range == KvRange::fixed) {
+    encode_fixed(fixed_integers(format, values.size()), values.data(), raw(out));
   } else {
     encode_vector(groups_of(format, values.size()), values.data(), raw(out));
   }
@@ -158,6 +166,8 @@ void decode(const KvFormat& format, std::span<const std::byte> in, std::span<flo
   check_vector(format, values.size(), in.size());
   if (const Codec codec = codec_of(format.number); codec.decode != nullptr) {
     codec.decode(raw(in), values.data(), values.size());
+  } else if (format.range == KvRange::fixed) {
+    decode_fixed(fixed_integers(format, values.size()), raw(in), values.data());
   } else {
     decode_vector(groups_of(format, values.size()), raw(in), values.data());
   }

@@ -92,6 +92,13 @@ TEST(KvCodec, IntegersByHand) {
   EXPECT_EQ(through("int8:g2", {127, 1, 12.7F, 0})[3], 0) << "each group has its scale";
 }
 
+/// One scale for all: small values vanish, large ones are clipped.
+TEST(KvCodec, FixedRangeByHand) {
+  EXPECT_EQ(bytes_of(encoded("int4:range=7", {7, -7, 1, 20})), (std::vector<int>{15 | 9 << 4, 1 | 15 << 4}));
+  EXPECT_EQ(through("int4:range=7", {0.4F, -0.6F, 100, -100}), (Floats{0, -1, 7, -7}));
+  EXPECT_EQ(through("int8:range=127", {0.4F, -0.6F, 100, -1000}), (Floats{0, -1, 100, -127}));
+}
+
 TEST(KvCodec, ChannelsByHand) {
   const KvFormat format = parse_kv_format("int4:g2:channel");
   const Floats values{7, 70, /* next token */ -3, 50};  // scales 1 and 10, which is 0x4900
