@@ -45,7 +45,8 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 }
 
 void read_formats(std::string_view text, KvSpec& spec) {
-  if (text.find('=') == std::string_view::npos) {
+  // "int4:range=8" is one type for both.
+  if (text.find('=') == std::string_view::npos || text.find(':') < text.find('=')) {
     spec.k = spec.v = parse_kv_format(text);
     return;
   }

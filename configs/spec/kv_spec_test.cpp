@@ -17,7 +17,8 @@ TEST(KvSpec, ReadsBackWhatItWrites) {
   for (const char* text :
        {"f16", "q8_0", "k=q8_0,v=q4_0", "int8:g64+window=512", "f16+window=512+sinks=4",
         "f16+sinks=4+h2o=256", "f16+window=100+h2o=256", "f16+entropy=256", "q4_0+topk=128",
-        "int4:g32:channel+first=5%+recent=32", "q4_0+first=128", "k=int4:g32:channel,v=int4:g32"}) {
+        "int4:g32:channel+first=5%+recent=32", "int4:range=2.5", "k=int4:range=8,v=int8:range=1e-06+window=9",
+        "int8:range=1000000", "q4_0+first=128", "k=int4:g32:channel,v=int4:g32"}) {
     const KvSpec spec = parse_kv_spec(text);
     EXPECT_EQ(parse_kv_spec(name(spec)), spec) << text << " became " << name(spec);
   }

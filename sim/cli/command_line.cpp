@@ -29,6 +29,12 @@ constexpr std::array kCommands = {
             "  kvsim replay llama8b.kvt --device rk3588_lpddr5\n"
             "  kvsim replay decode.lackey.zst --regions decode.regions.csv --device rk3588",
             run_replay},
+    Command{"compare", "A.yaml B.yaml... | BASE.yaml --vary PATH=V1,V2 | WHATIF.yaml [options]",
+            "Simulates variants beside each other: a table, what makes the difference, and who wins.",
+            "  kvsim compare scenarios/rk3588_llama8b.yaml --vary engine.kv=f16,q8_0,q4_0\n"
+            "  kvsim compare scenarios/whatif/lpddr4x_vs_lpddr5_vs_lpddr5x.yaml --format md\n"
+            "  kvsim compare a.yaml b.yaml --quality quality.json --format json",
+            run_compare},
     Command{"validate", "FILE...", "Reads scenario files and tells all mistakes in them.",
             "  kvsim validate scenarios/*.yaml", run_validate},
     Command{

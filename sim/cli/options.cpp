@@ -2,6 +2,7 @@
 #include "sim/cli/options.h"
 
 #include <algorithm>
+#include <charconv>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -73,6 +74,20 @@ std::string Options::text(const char* name) const {
     throw UserError(fmt::format("--{}: is empty; see 'kvsim {} --help'", name, command_.name));
   }
   return value;
+}
+
+int Options::count(const char* name, unsigned fallback, int most) const {
+  if (!has(name)) {
+    return static_cast<int>(fallback);
+  }
+  const std::string value = text(name);
+  int number = 0;
+  const char* end = value.data() + value.size();
+  const auto [stop, error] = std::from_chars(value.data(), end, number);
+  if (error != std::errc() || stop != end || number < 1 || number > most) {
+    throw UserError(fmt::format("--{}: '{}' is not from 1 to {}", name, value, most));
+  }
+  return number;
 }
 
 std::vector<std::string> Options::list(const char* name) const {

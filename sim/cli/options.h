@@ -27,6 +27,8 @@ class Options {
   [[nodiscard]] bool has(const char* name) const { return values_.count(name) != 0; }
   /// Throws UserError if it is empty.
   [[nodiscard]] std::string text(const char* name) const;
+  /// A whole number from 1 to `most`; `fallback` if the option was not given. Throws UserError for others.
+  [[nodiscard]] int count(const char* name, unsigned fallback, int most) const;
   /// Empty if the option was not given.
   [[nodiscard]] std::vector<std::string> list(const char* name) const;
 

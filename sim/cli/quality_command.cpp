@@ -96,20 +96,6 @@ Subject subject_of(const Options& options) {
   return subject;
 }
 
-unsigned threads_of(const Options& options) {
-  if (!options.has("threads")) {
-    return std::max(1U, std::thread::hardware_concurrency());
-  }
-  const std::string text = options.text("threads");
-  const bool digits =
-      text.size() <= 4 && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-  const unsigned long value = digits ? std::stoul(text) : 0;
-  if (value < 1 || value > 1024) {
-    throw UserError(fmt::format("--threads: '{}' is not from 1 to 1024", text));
-  }
-  return static_cast<unsigned>(value);
-}
-
 /// Measures the reference first, then each specification.
 QualityReport measure(const trace::LlamaWeights& weights, const std::vector<trace::TokenSequence>& sequences,
                       const std::vector<std::string>& specs, unsigned threads) {
@@ -146,7 +132,8 @@ int run_quality(const Command& self, const std::vector<std::string>& arguments) 
     return 0;
   }
   const Writer writer = writer_of(options.text("format"));
-  const unsigned threads = threads_of(options);
+  const auto threads = static_cast<unsigned>(
+      options.count("threads", std::max(1U, std::thread::hardware_concurrency()), 1024));
   const Subject subject = subject_of(options);
   if (!options.has("tokens")) {
     throw UserError("--tokens: give a file of token sequences; see --help");
