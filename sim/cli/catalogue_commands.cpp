@@ -10,11 +10,26 @@
 #include "configs/spec/catalogue.h"
 #include "configs/spec/explain.h"
 #include "configs/spec/resolve.h"
+#include "configs/spec/what_if.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/cli/output.h"
+#include "sim/compare/variant.h"
 
 namespace kvsim::sim {
+
+namespace {
+
+/// Throws UserError with the file's mistakes.
+std::string summary_of(const std::string& file) {
+  if (config::is_what_if(file)) {
+    return fmt::format("{} variants", variants_of({file}, {}, {}).size());
+  }
+  const config::Scenario scenario = config::load_scenario(file);
+  return fmt::format("{} on {}", scenario.spec.model.name, scenario.spec.device.name);
+}
+
+}  // namespace
 
 int run_validate(const Command& self, const std::vector<std::string>& arguments) {
   Options options(self);
@@ -30,9 +45,7 @@ int run_validate(const Command& self, const std::vector<std::string>& arguments)
   std::string mistakes;
   for (const std::string& file : files) {
     try {
-      const config::Scenario scenario = config::load_scenario(file);
-      write_stdout(
-          fmt::format("{}: ok ({} on {})\n", file, scenario.spec.model.name, scenario.spec.device.name));
+      write_stdout(fmt::format("{}: ok ({})\n", file, summary_of(file)));
     } catch (const UserError& error) {
       mistakes += fmt::format("{}{}", mistakes.empty() ? "" : "\n", error.what());
     }
