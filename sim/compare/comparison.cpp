@@ -94,8 +94,11 @@ void explain(Answer& answer, const VariantFigures& winner, const VariantFigures&
   if (const auto largest = largest_difference(winner, other)) {
     answer.mechanism = largest->part;
     answer.mechanism_ms = largest->milliseconds;
-    answer.sentence += fmt::format(" The largest part of the {:.2f} ms a token is {}: {:.2f} ms.",
-                                   theirs - ours, part_text(largest->part), largest->milliseconds);
+    const double difference = theirs - ours;
+    answer.sentence +=
+        fmt::format(" Of the {:.2f} ms a token, {} is {:.2f} ms{}.", difference, part_text(largest->part),
+                    largest->milliseconds,
+                    largest->milliseconds > difference ? ", some of which other parts take back" : "");
   }
 }
 

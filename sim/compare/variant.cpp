@@ -109,7 +109,13 @@ std::vector<Variant> asked(const Texts& files, const Texts& vary) {
     throw UserError(
         fmt::format("{} alone has nothing to be compared with; give another scenario or --vary", files[0]));
   }
-  return what_if ? of_what_if(files[0]) : vary.empty() ? named_by_file(files) : combinations(files[0], vary);
+  std::vector<Variant> variants = what_if        ? of_what_if(files[0])
+                                  : vary.empty() ? named_by_file(files)
+                                                 : combinations(files[0], vary);
+  if (variants.size() < 2) {
+    throw UserError("--vary: one value gives nothing to compare; give two or more");
+  }
+  return variants;
 }
 
 /// The configuration without what it is called.
