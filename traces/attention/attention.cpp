@@ -240,17 +240,32 @@ class Kernel {
     if (!cache_.has_payload()) {
       return;
     }
-    numbers_.resize(cells.count * head_dim_);
-    cache_.pool(pool).load({.layer = task_.layer, .side = KvSide::k, .head = head}, cells, numbers_);
     scores_.resize(queries.count * group_ * cells.count);
-    simd::products({.numbers = queries_, .columns = head_dim_}, {.numbers = numbers_, .columns = head_dim_},
-                   scores_);
+    with_numbers(KvSide::k, head, pool, cells, [&](const auto& k) {
+      simd::products({.numbers = queries_, .columns = head_dim_}, k, scores_);
+    });
     mask(head, pool, queries, cells);
     if (keeps_scores_) {
       seen_.back().scores = scores_;
     }
-    cache_.pool(pool).load({.layer = task_.layer, .side = KvSide::v, .head = head}, cells, numbers_);
-    results_.add(scores_, {.numbers = numbers_, .columns = head_dim_});
+    with_numbers(KvSide::v, head, pool, cells, [&](const auto& v) { results_.add(scores_, v); });
+  }
+
+  /// Where few rows use them, numbers in F16 are worked on where they are; widening them first would cost
+  /// more than it saves.
+  template <class Use>
+  void with_numbers(KvSide side, Head head, KvPoolKind pool, CellRun cells, const Use& use) {
+    constexpr std::size_t kFewRows = 8;
+    const KvPlace place{.layer = task_.layer, .side = side, .head = head};
+    if (queries_.size() <= kFewRows * head_dim_) {
+      if (const auto halves = cache_.pool(pool).in_place(place, cells)) {
+        use(*halves);
+        return;
+      }
+    }
+    numbers_.resize(cells.count * head_dim_);
+    cache_.pool(pool).load(place, cells, numbers_);
+    use(simd::Rows{.numbers = numbers_, .columns = head_dim_});
   }
 
   /// Puts -infinity where a query does not see a cell.

@@ -189,6 +189,21 @@ void KvPool::load(const KvPlace& place, CellRun cells, std::span<float> numbers)
   }
 }
 
+std::optional<simd::HalfRows> KvPool::in_place(const KvPlace& place, CellRun cells) const {
+  const Side& side = of(place.side);
+  std::size_t runs = 0;
+  for_each_run(cells, [&](CellRun) { ++runs; });
+  const std::int64_t stride = token_stride(side).count();
+  if (side.format.number != KvNumber::f16 || runs != 1 || stride % 2 != 0) {
+    return std::nullopt;
+  }
+  static_cast<void>(offset(place, cells.first + cells.count - 1));  // checks that the last one is there
+  return simd::HalfRows{.first = stored(place, cells.first, Bytes(0)).data(),
+                        .rows = cells.count,
+                        .columns = head_dim_,
+                        .stride = static_cast<std::size_t>(stride / 2)};
+}
+
 void KvPool::load_groups(const KvPlace& place, CellRun cells, std::span<float> numbers) const {
   const Side& side = of(place.side);
   const auto group = static_cast<std::uint32_t>(side.format.group);

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "configs/units/index.h"
 #include "traces/kv_cache/kv_shape.h"
 #include "traces/record/source.h"
+#include "traces/simd/simd.h"
 
 namespace kvsim::trace {
 
@@ -58,6 +60,9 @@ class KvPool {
   void take_over(const KvPlace& place, const KvPool& from, CellRun cells, std::uint32_t to);
   /// Writes [cell][head_dim] into `numbers`. Precondition: every cell was stored.
   void load(const KvPlace& place, CellRun cells, std::span<float> numbers) const;
+  /// The cells' numbers where they are, if they are in F16 and at equal distances. Precondition: every cell
+  /// was stored.
+  [[nodiscard]] std::optional<simd::HalfRows> in_place(const KvPlace& place, CellRun cells) const;
 
  private:
   struct Side {
