@@ -35,16 +35,6 @@ struct DoesNotFit {
   bool operator==(const DoesNotFit&) const = default;
 };
 
-/// What one thread writes into one layer: some of a plan's tokens.
-struct KvAppend {
-  Layer layer{};
-  Token first{};
-  std::uint32_t tokens = 0;
-  Stream stream{};
-  std::span<const float> k{};  ///< [token][KV head][head_dim]; empty without payload
-  std::span<const float> v{};
-};
-
 struct KvCounters {
   std::uint64_t resident = 0;   ///< tokens in the cache; where heads keep different ones, of the first
   std::uint64_t peak = 0;       ///< the largest that `resident` was

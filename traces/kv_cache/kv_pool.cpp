@@ -48,20 +48,6 @@ std::vector<std::uint32_t> handed_out(const KvShape& shape, std::int64_t cells) 
   return pages;
 }
 
-void check_groups(const KvShape& shape, const config::KvFormat& format) {
-  const bool by_channel = format.range == KvRange::channel;
-  if (by_channel && (shape.layout == KvLayout::token_major ||
-                     (shape.layout == KvLayout::paged && shape.block % format.group != 0))) {
-    throw UserError(
-        fmt::format("a KV cache in {} needs the {} tokens of a group side by side: kv_layout head_major, or "
-                    "paged with a kv_block that is a multiple of {}",
-                    name(format), format.group, format.group));
-  }
-  if (by_channel && shape.head_alignment > Bytes(1)) {
-    throw UserError("a range by channel leaves no place between tokens: kv_row_alignment must be 1 B");
-  }
-}
-
 }  // namespace
 
 KvPool::KvPool(const KvShape& shape, const Formats& formats, std::int64_t cells, Address base)
@@ -75,7 +61,8 @@ KvPool::KvPool(const KvShape& shape, const Formats& formats, std::int64_t cells,
       base_(base) {
   constexpr const char* kWhat = "the KV cache";
   for (Side& side : sides_) {
-    check_groups(shape, side.format);
+    check_groups(side.format,
+                 {.layout = shape.layout, .block = shape.block, .row_alignment = shape.head_alignment});
     side.head_bytes = head_bytes(shape, side.format);
     side.offset = layer_bytes_;
     layer_bytes_ = checked_sum(kWhat, layer_bytes_,

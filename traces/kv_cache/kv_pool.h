@@ -34,6 +34,16 @@ struct KvPlace {
   Head head{};
 };
 
+/// What one thread writes into one layer: some of a plan's tokens.
+struct KvAppend {
+  Layer layer{};
+  Token first{};
+  std::uint32_t tokens = 0;
+  Stream stream{};
+  std::span<const float> k{};  ///< [token][KV head][head_dim]; empty without payload
+  std::span<const float> v{};
+};
+
 class KvPool {
  public:
   struct Formats {
