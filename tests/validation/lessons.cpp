@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // make lessons: measures the tables of scenarios/lessons/*/README.md and prints them in Markdown. An argument
-// (a8, c2, c2_checks, c3, c4, c5, c6, pi5) asks for one of them.
+// (a8, c2, c2_checks, c3, c4, c5, c6, c7, pi5) asks for one of them.
 #include <array>
 #include <cstdio>
 #include <exception>
@@ -211,16 +211,22 @@ void a8() {
   }
 }
 
-void c5() {
-  say("\n## C5: one layer's attention of 2048 tokens, against the SRAM of each core\n");
+void tile_columns() {
   say("| SRAM | method | tile | in SRAM | DRAM traffic | attention | MACs alone | waiting for DRAM |\n"
       "|---|---|---|---|---|---|---|---|");
-  const auto row = [](const TilePoint& point, const std::string& name) {
-    const TileFigures f = measure_tiles(point);
-    say(fmt::format("| {} | {} | {} x {} | {:.0f} KiB | {:.0f} MB | {:.2f} ms | {:.2f} ms | {:.2f} ms |",
-                    point.sram, name, f.tile_queries, f.tile_keys, f.most / 1024, (f.read + f.written) / 1e6,
-                    f.milliseconds, f.mac_bound, f.waiting));
-  };
+}
+
+void tile_row(const TilePoint& point, const std::string& name) {
+  const TileFigures f = measure_tiles(point);
+  say(fmt::format("| {} | {} | {} x {} | {:.0f} KiB | {:.0f} MB | {:.2f} ms | {:.2f} ms | {:.2f} ms |",
+                  point.sram, name, f.tile_queries, f.tile_keys, f.most / 1024, (f.read + f.written) / 1e6,
+                  f.milliseconds, f.mac_bound, f.waiting));
+}
+
+void c5() {
+  say("\n## C5: one layer's attention of 2048 tokens, against the SRAM of each core\n");
+  tile_columns();
+  const auto row = tile_row;
   const std::array srams = {"256KiB", "384KiB", "512KiB", "1MiB", "2MiB"};
   for (const char* sram : srams) {
     row({.sram = sram}, "tiled");
@@ -234,6 +240,27 @@ void c5() {
   row({.sram = "2MiB", .options = {"--tile", "64x64", "--resident", "1024"}}, "tiled, 1024 keys resident");
   row({.sram = "2MiB", .options = {"--tile", "64x64"}}, "the same, none resident");
   row({.sram = "384KiB", .options = {"--fidelity", "exact"}}, "tiled, DRAM exact");
+}
+
+void c7() {
+  say("\n## C7: one layer's attention of 2048 tokens, with keys and values kept in SRAM\n");
+  tile_columns();
+  for (const std::string macs : {"fp16", "int8"}) {
+    for (const std::string resident : {"0", "256", "512", "1024", "2048"}) {
+      tile_row({.sram = "2MiB", .options = {"--tile", "64x64", "--resident", resident, "--macs", macs}},
+               macs + ", " + resident + " resident");
+    }
+  }
+  tile_row({.sram = "1MiB", .options = {"--macs", "int8"}}, "int8, larger tile instead");
+  tile_row({.sram = "1MiB", .options = {"--tile", "64x64", "--resident", "1024", "--macs", "int8"}},
+           "int8, 1024 resident");
+  tile_row({.sram = "384KiB", .options = {"--macs", "int8"}}, "int8, larger tile instead");
+  tile_row({.sram = "384KiB", .options = {"--tile", "32x32", "--resident", "256", "--macs", "int8"}},
+           "int8, 256 resident");
+  for (const std::string resident : {"0", "1024"}) {
+    tile_row({.sram = "2MiB", .options = {"--tile", "1x64", "--queries", "1", "--resident", resident}},
+             "one query, " + resident + " resident");
+  }
 }
 
 void loads(const std::string& name, const config::DeviceSpec& device) {
@@ -276,6 +303,7 @@ int run(std::string_view wanted) {
                                {"c4", c4},
                                {"c5", c5},
                                {"c6", c6},
+                               {"c7", c7},
                                {"pi5", pi5}}) {
     if (wanted.empty() || wanted == lesson.name) {
       lesson.tell();
@@ -283,7 +311,7 @@ int run(std::string_view wanted) {
     }
   }
   if (!told) {
-    fmt::print(stderr, "lessons: '{}' is none of a8, c2, c2_checks, c3, c4, c5, c6, pi5\n", wanted);
+    fmt::print(stderr, "lessons: '{}' is none of a8, c2, c2_checks, c3, c4, c5, c6, c7, pi5\n", wanted);
   }
   return told ? 0 : 2;
 }
