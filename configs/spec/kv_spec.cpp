@@ -165,6 +165,20 @@ KvSpec parse_kv_spec(std::string_view text) {
   return spec;
 }
 
+void check_groups(const KvFormat& format, const KvArrangement& arrangement) {
+  if (format.range != KvRange::channel) {
+    return;
+  }
+  const bool apart = arrangement.layout == KvLayout::token_major ||
+                     (arrangement.layout == KvLayout::paged && arrangement.block % format.group != 0);
+  if (apart || arrangement.row_alignment > Bytes(1)) {
+    throw UserError(fmt::format(
+        "{} needs the {} tokens of a group side by side: kv_layout head_major, or paged with a kv_block "
+        "that is a multiple of {}, and kv_row_alignment 1 B",
+        name(format), format.group, format.group));
+  }
+}
+
 std::string name(const KvSpec& spec) {
   std::string text = spec.k == spec.v ? name(spec.k) : fmt::format("k={},v={}", name(spec.k), name(spec.v));
   for (const Option& option : kOptions) {

@@ -7,8 +7,24 @@
 #include <string_view>
 
 #include "configs/spec/kv_format.h"
+#include "configs/units/quantity.h"
 
 namespace kvsim::config {
+
+/// Order of a KV cache's cells within a layer's K and V: [token][head], [head][token], or pages of some
+/// tokens, [block][head][token].
+enum class KvLayout { token_major, head_major, paged };
+
+/// Where a head's vectors lie.
+struct KvArrangement {
+  KvLayout layout = KvLayout::token_major;
+  std::int64_t block = 16;  ///< tokens of a page, if paged
+  Bytes row_alignment{1};   ///< a vector is padded to a multiple of this
+};
+
+/// A group of tokens that share a range by channel lies side by side, without padding. Throws UserError if
+/// the arrangement separates them.
+void check_groups(const KvFormat& format, const KvArrangement& arrangement);
 
 /// Tokens of the pages that `topk` ranks (Quest, Tang et al. 2024).
 inline constexpr std::int64_t kTopkPage = 16;

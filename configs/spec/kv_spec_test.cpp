@@ -78,5 +78,16 @@ TEST(KvSpec, SaysWhatIsWrong) {
   }
 }
 
+TEST(KvSpec, GroupsByChannelNeedTheirCellsSideBySide) {
+  const KvFormat by_channel = parse_kv_format("int4:g32:channel");
+  const auto check = [](const KvFormat& format, const KvArrangement& at) { check_groups(format, at); };
+  EXPECT_NO_THROW(check(by_channel, {.layout = KvLayout::head_major}));
+  EXPECT_NO_THROW(check(by_channel, {.layout = KvLayout::paged, .block = 64}));
+  EXPECT_THROW(check(by_channel, {.layout = KvLayout::token_major}), UserError);
+  EXPECT_THROW(check(by_channel, {.layout = KvLayout::paged, .block = 48}), UserError);
+  EXPECT_THROW(check(by_channel, {.layout = KvLayout::head_major, .row_alignment = Bytes(64)}), UserError);
+  EXPECT_NO_THROW(check(parse_kv_format("int4:g32"), {.row_alignment = Bytes(64)}));
+}
+
 }  // namespace
 }  // namespace kvsim::config

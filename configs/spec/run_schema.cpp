@@ -24,19 +24,6 @@ std::int64_t cores(const DeviceSpec& device) {
   return total;
 }
 
-/// A group of tokens that share a range by channel lies side by side.
-void check_groups(const EngineSpec& engine, const KvFormat& format) {
-  const bool apart =
-      engine.kv_layout == KvLayout::token_major ||
-      (engine.kv_layout == KvLayout::paged && engine.kv_block % std::max<std::int64_t>(1, format.group) != 0);
-  if (format.range == KvRange::channel && (apart || engine.kv_row_alignment > 1_B)) {
-    throw UserError(fmt::format(
-        "{} needs the {} tokens of a group side by side: kv_layout head_major, or paged with a kv_block "
-        "that is a multiple of {}, and kv_row_alignment 1 B",
-        name(format), format.group, format.group));
-  }
-}
-
 void check_run(const RunSpec& run, const Place& place) {
   if (const std::int64_t available = cores(run.device); run.workload.threads > available) {
     place.error("workload.threads", fmt::format("{} threads on the {} cores of {}; give at most {}",
@@ -60,7 +47,9 @@ void check_run(const RunSpec& run, const Place& place) {
   try {
     for (const KvFormat& format : {run.engine.kv.k, run.engine.kv.v}) {
       static_cast<void>(kv_vector_bytes(format, run.model.head_dim));
-      check_groups(run.engine, format);
+      check_groups(format, {.layout = run.engine.kv_layout,
+                            .block = run.engine.kv_block,
+                            .row_alignment = run.engine.kv_row_alignment});
     }
   } catch (const UserError& error) {
     place.error("engine.kv", error.what());

@@ -13,9 +13,6 @@
 
 namespace kvsim::config {
 
-/// Order of a KV cache's cells within a layer's K and V: [token][head], [head][token], or pages of `kv_block`
-/// tokens, [block][head][token].
-enum class KvLayout { token_major, head_major, paged };
 /// In which order pages are handed out: the pool's, or any, as after churn.
 enum class KvBlockOrder { in_order, shuffled };
 

@@ -2,6 +2,7 @@
 // What the READMEs of scenarios/lessons conclude still holds: the same questions at few points and with one
 // layer.
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -107,6 +108,24 @@ TEST(Lessons, A8AndC5TilesKeepTheScoresOutOfDram) {
   EXPECT_GE(large.read, q + 2 * 512.0 * 8 * 256);
   EXPECT_LT(small.milliseconds, naive.milliseconds);
   EXPECT_LE(small.most, 256 << 10);
+}
+
+/// C7: what is kept in SRAM is not read again, which helps a prompt's many query tiles and not a single
+/// query; where SRAM is small, a larger tile is the better use of it.
+TEST(Lessons, C7ResidentKeysSaveTrafficOnlyWhereTheyAreUsedAgain) {
+  const auto traffic = [](const std::string& sram, std::vector<std::string> options) {
+    const TileFigures f = measure_tiles({.tokens = 512, .sram = sram, .options = std::move(options)});
+    return f.read + f.written;
+  };
+  const double without = traffic("2MiB", {"--tile", "64x64"});
+  const double with = traffic("2MiB", {"--tile", "64x64", "--resident", "256"});
+  EXPECT_LT(with, 0.8 * without);
+  EXPECT_GT(with, 2 * 512.0 * 32 * 256 + 2 * 512.0 * 8 * 256) << "Q, O, K and V at least once";
+  const std::vector<std::string> decode = {"--tile", "1x64", "--queries", "1"};
+  std::vector<std::string> resident = decode;
+  resident.insert(resident.end(), {"--resident", "256"});
+  EXPECT_DOUBLE_EQ(traffic("2MiB", decode), traffic("2MiB", resident));
+  EXPECT_LT(traffic("384KiB", {}), traffic("384KiB", {"--tile", "32x32", "--resident", "256"}));
 }
 
 }  // namespace

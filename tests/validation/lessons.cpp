@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // make lessons: measures the tables of scenarios/lessons/*/README.md and prints them in Markdown. An argument
-// (a8, c2, c2_checks, c3, c4, c5, c6, f1 to f6, f8, pi5) asks for one of them.
+// names one of them: c4.
 #include <array>
 #include <cstdio>
 #include <exception>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "configs/spec/resolve.h"
 #include "tests/validation/board.h"
@@ -212,16 +213,22 @@ void a8() {
   }
 }
 
-void c5() {
-  say("\n## C5: one layer's attention of 2048 tokens, against the SRAM of each core\n");
+void tile_columns() {
   say("| SRAM | method | tile | in SRAM | DRAM traffic | attention | MACs alone | waiting for DRAM |\n"
       "|---|---|---|---|---|---|---|---|");
-  const auto row = [](const TilePoint& point, const std::string& name) {
-    const TileFigures f = measure_tiles(point);
-    say(fmt::format("| {} | {} | {} x {} | {:.0f} KiB | {:.0f} MB | {:.2f} ms | {:.2f} ms | {:.2f} ms |",
-                    point.sram, name, f.tile_queries, f.tile_keys, f.most / 1024, (f.read + f.written) / 1e6,
-                    f.milliseconds, f.mac_bound, f.waiting));
-  };
+}
+
+void tile_row(const TilePoint& point, const std::string& name) {
+  const TileFigures f = measure_tiles(point);
+  say(fmt::format("| {} | {} | {} x {} | {:.0f} KiB | {:.0f} MB | {:.2f} ms | {:.2f} ms | {:.2f} ms |",
+                  point.sram, name, f.tile_queries, f.tile_keys, f.most / 1024, (f.read + f.written) / 1e6,
+                  f.milliseconds, f.mac_bound, f.waiting));
+}
+
+void c5() {
+  say("\n## C5: one layer's attention of 2048 tokens, against the SRAM of each core\n");
+  tile_columns();
+  const auto row = tile_row;
   const std::array srams = {"256KiB", "384KiB", "512KiB", "1MiB", "2MiB"};
   for (const char* sram : srams) {
     row({.sram = sram}, "tiled");
@@ -235,6 +242,27 @@ void c5() {
   row({.sram = "2MiB", .options = {"--tile", "64x64", "--resident", "1024"}}, "tiled, 1024 keys resident");
   row({.sram = "2MiB", .options = {"--tile", "64x64"}}, "the same, none resident");
   row({.sram = "384KiB", .options = {"--fidelity", "exact"}}, "tiled, DRAM exact");
+}
+
+void c7() {
+  say("\n## C7: one layer's attention of 2048 tokens, with keys and values kept in SRAM\n");
+  tile_columns();
+  for (const std::string macs : {"fp16", "int8"}) {
+    for (const std::string resident : {"0", "256", "512", "1024", "2048"}) {
+      tile_row({.sram = "2MiB", .options = {"--tile", "64x64", "--resident", resident, "--macs", macs}},
+               macs + ", " + resident + " resident");
+    }
+  }
+  tile_row({.sram = "1MiB", .options = {"--macs", "int8"}}, "int8, larger tile instead");
+  tile_row({.sram = "1MiB", .options = {"--tile", "64x64", "--resident", "1024", "--macs", "int8"}},
+           "int8, 1024 resident");
+  tile_row({.sram = "384KiB", .options = {"--macs", "int8"}}, "int8, larger tile instead");
+  tile_row({.sram = "384KiB", .options = {"--tile", "32x32", "--resident", "256", "--macs", "int8"}},
+           "int8, 256 resident");
+  for (const std::string resident : {"0", "1024"}) {
+    tile_row({.sram = "2MiB", .options = {"--tile", "1x64", "--queries", "1", "--resident", resident}},
+             "one query, " + resident + " resident");
+  }
 }
 
 void loads(const std::string& name, const config::DeviceSpec& device) {
@@ -270,6 +298,7 @@ int run(std::string_view wanted) {
     void (*tell)();
   };
   bool told = false;
+  std::vector<std::string_view> names;
   for (const Lesson& lesson : {Lesson{"a8", a8},
                                {"c2", c2},
                                {"c2_checks", c2_checks},
@@ -277,6 +306,7 @@ int run(std::string_view wanted) {
                                {"c4", c4},
                                {"c5", c5},
                                {"c6", c6},
+                               {"c7", c7},
                                {"f1", f1},
                                {"f2", f2},
                                {"f3", f3},
@@ -285,14 +315,14 @@ int run(std::string_view wanted) {
                                {"f6", f6},
                                {"f8", f8},
                                {"pi5", pi5}}) {
+    names.emplace_back(lesson.name);
     if (wanted.empty() || wanted == lesson.name) {
       lesson.tell();
       told = true;
     }
   }
   if (!told) {
-    fmt::print(stderr, "lessons: '{}' is none of a8, c2, c2_checks, c3, c4, c5, c6, f1 to f6, f8, pi5\n",
-               wanted);
+    fmt::print(stderr, "lessons: '{}' is none of {}\n", wanted, fmt::join(names, ", "));
   }
   return told ? 0 : 2;
 }

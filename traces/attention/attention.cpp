@@ -10,18 +10,14 @@
 #include <vector>
 
 #include "configs/error/error.h"
+#include "traces/attention/naive.h"
+#include "traces/attention/operands.h"
 #include "traces/attention/tile.h"
 #include "traces/number/half.h"
 #include "traces/record/checked.h"
 
 namespace kvsim::trace {
 namespace {
-
-/// Queries [first, first + count) of a task.
-struct QueryTile {
-  std::uint32_t first = 0;
-  std::uint32_t count = 0;
-};
 
 /// Cells of a tile that were looked at, with the scores of all rows: [row][cell].
 struct SeenTile {
@@ -38,6 +34,7 @@ class Kernel {
         cache_(cache),
         task_(task),
         values_(values),
+        operands_(shape, cache.shape(), task),
         group_(static_cast<std::size_t>(shape.heads / cache.shape().kv_heads)),
         head_dim_(static_cast<std::size_t>(cache.shape().head_dim)),
         keeps_scores_(cache.policy().ranks() || values.mass != nullptr),
@@ -55,6 +52,9 @@ class Kernel {
 
  private:
   void run_tile(Head head, QueryTile queries, AccessSink& sink) {
+    const auto group = static_cast<std::uint32_t>(group_);
+    const QueryHeads heads{.first = head.value() * group, .count = group};
+    operands_.read_q(heads, queries, sink);
     start(head, queries);
     for (const KvPoolKind pool : kKvPools) {
       const std::uint32_t end = cells_in_sight(head, pool, queries);
@@ -67,6 +67,7 @@ class Kernel {
       }
     }
     finish(head, queries);
+    operands_.write_out(heads, queries, sink);
   }
 
   void run_cells(Head head, KvPoolKind pool, QueryTile queries, CellRun run, AccessSink& sink) {
@@ -240,17 +241,32 @@ class Kernel {
     if (!cache_.has_payload()) {
       return;
     }
-    numbers_.resize(cells.count * head_dim_);
-    cache_.pool(pool).load({.layer = task_.layer, .side = KvSide::k, .head = head}, cells, numbers_);
     scores_.resize(queries.count * group_ * cells.count);
-    simd::products({.numbers = queries_, .columns = head_dim_}, {.numbers = numbers_, .columns = head_dim_},
-                   scores_);
+    with_numbers(KvSide::k, head, pool, cells, [&](const auto& k) {
+      simd::products({.numbers = queries_, .columns = head_dim_}, k, scores_);
+    });
     mask(head, pool, queries, cells);
     if (keeps_scores_) {
       seen_.back().scores = scores_;
     }
-    cache_.pool(pool).load({.layer = task_.layer, .side = KvSide::v, .head = head}, cells, numbers_);
-    results_.add(scores_, {.numbers = numbers_, .columns = head_dim_});
+    with_numbers(KvSide::v, head, pool, cells, [&](const auto& v) { results_.add(scores_, v); });
+  }
+
+  /// Where few rows use them, numbers in F16 are worked on where they are; widening them first would cost
+  /// more than it saves.
+  template <class Use>
+  void with_numbers(KvSide side, Head head, KvPoolKind pool, CellRun cells, const Use& use) {
+    constexpr std::size_t kFewRows = 8;
+    const KvPlace place{.layer = task_.layer, .side = side, .head = head};
+    if (queries_.size() <= kFewRows * head_dim_) {
+      if (const auto halves = cache_.pool(pool).in_place(place, cells)) {
+        use(*halves);
+        return;
+      }
+    }
+    numbers_.resize(cells.count * head_dim_);
+    cache_.pool(pool).load(place, cells, numbers_);
+    use(simd::Rows{.numbers = numbers_, .columns = head_dim_});
   }
 
   /// Puts -infinity where a query does not see a cell.
@@ -348,21 +364,18 @@ class Kernel {
   }
 
   std::uint64_t operations() const {
-    const config::KvSpec& kv = cache_.shape().spec;
-    const double per_pair =
-        static_cast<double>(head_dim_) / 32 * (simd_ops_per_32(kv.k) + simd_ops_per_32(kv.v)) +
-        kSoftmaxOpsPerScore;
     double sum = 0;
     for (Head head = task_.kv_heads.first; head < task_.kv_heads.last; ++head) {
       sum += static_cast<double>(pairs(head)) * static_cast<double>(group_);
     }
-    return checked_operations(sum * per_pair);
+    return checked_operations(sum * simd_ops_per_score(cache_.shape()));
   }
 
   const AttentionShape& shape_;
   KvCache& cache_;
   const AttentionTask& task_;
   const AttentionValues& values_;
+  AttentionOperands operands_;
   std::size_t group_;  // query heads per KV head
   std::size_t head_dim_;
   bool keeps_scores_;
@@ -405,6 +418,11 @@ double simd_ops_per_32(const config::KvFormat& format) {
   return 8;
 }
 
+double simd_ops_per_score(const KvShape& kv) {
+  return static_cast<double>(kv.head_dim) / 32 * (simd_ops_per_32(kv.spec.k) + simd_ops_per_32(kv.spec.v)) +
+         kSoftmaxOpsPerScore;
+}
+
 std::uint64_t visible_pairs(Token first, std::uint32_t queries) {
   return std::uint64_t{first.value()} * queries + std::uint64_t{queries} * (std::uint64_t{queries} + 1) / 2;
 }
@@ -422,7 +440,11 @@ void attend(const AttentionShape& shape, KvCache& cache, const AttentionTask& ta
   const std::size_t wanted = cache.has_payload() ? numbers : 0;
   check(values.q.size() == wanted && values.out.size() == wanted,
         "attention gets numbers if and only if the cache has a payload");
-  Kernel(shape, cache, task, values).run(sink);
+  if (shape.method == AttentionMethod::naive) {
+    attend_naively(shape, cache, task, values, sink);
+  } else {
+    Kernel(shape, cache, task, values).run(sink);
+  }
 }
 
 }  // namespace kvsim::trace

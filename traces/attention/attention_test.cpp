@@ -33,6 +33,7 @@ struct Problem {
   float q_scale = 1;  ///< logits grow with it
   config::KvLayout layout = config::KvLayout::token_major;
   std::int64_t block = 16;
+  AttentionMethod method = AttentionMethod::tiled;
 };
 
 KvShape kv_shape(const Problem& p) {
@@ -46,7 +47,7 @@ KvShape kv_shape(const Problem& p) {
 }
 
 AttentionShape attention_shape(const Problem& p) {
-  return {.heads = p.heads, .kv_tile = p.kv_tile, .query_tile = p.query_tile};
+  return {.heads = p.heads, .kv_tile = p.kv_tile, .query_tile = p.query_tile, .method = p.method};
 }
 
 std::uint32_t u32(std::int64_t value) {
@@ -88,11 +89,13 @@ struct Instance {
   std::vector<Record> attend_all() { return attend_heads(0, u32(p.kv_heads)); }
 
   [[nodiscard]] AttentionTask task(std::uint32_t first, std::uint32_t last) const {
+    const bool naive = p.method == AttentionMethod::naive;
     return {.layer = Layer(1),
             .first = Token(p.depth),
             .queries = p.queries,
             .kv_heads = {.first = Head(first), .last = Head(last)},
-            .stream = Stream(3)};
+            .stream = Stream(3),
+            .memory = naive ? std::optional(AttentionMemory()) : std::nullopt};
   }
 
   Problem p;
@@ -186,8 +189,10 @@ Problem random_problem(Rng& rng) {
 
 TEST(Attention, AgreesWithThePlainReference) {
   Rng rng(1);
-  for (int round = 0; round < 150; ++round) {
-    Instance s(random_problem(rng));
+  for (int round = 0; round < 300; ++round) {
+    Problem p = random_problem(rng);
+    p.method = round % 2 == 0 ? AttentionMethod::tiled : AttentionMethod::naive;
+    Instance s(p);
     s.random(rng);
     s.fill();
     s.attend_all();
@@ -199,8 +204,12 @@ TEST(Attention, LargeLogitsNeitherOverflowNorLosePrecision) {
   // Scores of several hundred, whose exponential FP32 cannot hold; the largest comes first, last, and in
   // between.
   Rng rng(2);
-  for (const float slope : {-1.0F, 0.0F, 1.0F}) {
-    Instance s({.depth = 200, .queries = 3, .q_scale = 60});
+  for (int round = 0; round < 6; ++round) {
+    const auto slope = static_cast<float>(round % 3 - 1);
+    Instance s({.depth = 200,
+                .queries = 3,
+                .q_scale = 60,
+                .method = round < 3 ? AttentionMethod::tiled : AttentionMethod::naive});
     s.random(rng);
     const std::size_t row = size(s.p.kv_heads * s.p.head_dim);
     for (std::size_t i = 0; i < s.k.size(); ++i) {
@@ -300,7 +309,9 @@ TEST(Attention, SplittingHeadsOverThreadsChangesNoNumber) {
 TEST(AttentionAccesses, AreTheSameWithAndWithoutPayload) {
   Rng rng(8);
   for (int round = 0; round < 100; ++round) {
-    Instance s(random_problem(rng));
+    Problem p = random_problem(rng);
+    p.method = round % 2 == 0 ? AttentionMethod::tiled : AttentionMethod::naive;
+    Instance s(p);
     s.random(rng);
     s.fill();
     KvCache bare(kv_shape(s.p), 0, KvPayload::none);
@@ -432,6 +443,9 @@ TEST(Attention, MisuseIsABug) {
   EXPECT_THROW(run(good, s.task(0, 3), values), InternalError) << "there are two KV heads";
   EXPECT_THROW(run(good, s.task(0, 2), {}), InternalError);
   EXPECT_THROW(run({.heads = 3, .kv_tile = 1}, s.task(0, 2), values), InternalError);
+  AttentionShape naive = good;
+  naive.method = AttentionMethod::naive;
+  EXPECT_THROW(run(naive, s.task(0, 2), values), InternalError) << "its scores have no place";
   AttentionTask later = s.task(0, 2);
   later.first = Token(4);
   EXPECT_THROW(run(good, later, values), InternalError) << "its token is not in the cache";

@@ -283,7 +283,7 @@ TEST(Policies, RangesByChannelQuantiseWholeGroupsAndKeepTheRestInF16) {
       const std::vector<Record> records = with.step(1, rng, mass);
       ASSERT_EQ(without.step(1, rng, mass), records);
       const KvLane& lane = with.cache.lane(Layer(0), Head(0));
-      const std::uint32_t grouped = depth <= 3 ? 0 : (depth - 1 - 3) / 32 * 32;
+      const std::uint32_t grouped = depth <= 3 ? 0 : (depth - 3) / 32 * 32;
       ASSERT_EQ(lane.size(KvPoolKind::main), grouped);
       ASSERT_EQ(lane.size(KvPoolKind::wide), depth - grouped);
     }
@@ -301,6 +301,43 @@ TEST(Policies, RangesByChannelQuantiseWholeGroupsAndKeepTheRestInF16) {
   EXPECT_THROW(
       KvCache(shape_of("int4:g32:channel", config::KvLayout::token_major, 64, 1), 0, KvPayload::none),
       UserError);
+}
+
+/// A prompt's old tokens go into the cache's own format with the prompt, not with the first token after it.
+TEST(Policies, APromptLeavesOnlyItsRecentTokensInF16) {
+  struct Case {
+    const char* spec;
+    std::uint32_t quantised;  // of a prompt of 100
+    std::uint32_t next;       // and by the token after it
+  };
+  for (const Case& c : {Case{"q8_0+recent=7", 93, 1}, Case{"k=int4:g32:channel,v=int4:g32", 96, 0},
+                        Case{"k=int4:g32:channel,v=int4:g32+first=10+recent=25", 64, 0},
+                        Case{"q8_0+first=10+recent=7", 83, 1}}) {
+    SCOPED_TRACE(c.spec);
+    const KvShape shape = shape_of(c.spec, config::KvLayout::head_major, 128, 100);
+    Session with(shape, KvPayload::numbers), without(shape, KvPayload::none);
+    Rng rng(21), other(21);
+    Recorded mass;
+    const Address wide = (1 << 20) + static_cast<Address>((total_bytes(shape) - wide_bytes(shape)).count());
+    const auto written = [&](const std::vector<Record>& records, bool own) {
+      Bytes bytes;
+      for (const Record& record : records) {
+        const auto* e = std::get_if<Extent>(&record);
+        bytes += e != nullptr && e->access == Access::write && (e->address < wide) == own ? total_bytes(*e)
+                                                                                          : Bytes();
+      }
+      return bytes;
+    };
+    const std::vector<Record> prompt = with.step(100, rng, mass);
+    ASSERT_EQ(without.step(100, other, mass), prompt);
+    EXPECT_EQ(written(prompt, true), bytes_per_token(shape) * std::int64_t{c.quantised});
+    EXPECT_EQ(written(prompt, false), Bytes(100 * 2 * kKvHeads * kHeadDim * 2));
+    EXPECT_EQ(with.cache.lane(Layer(0), Head(0)).size(KvPoolKind::main), c.quantised);
+    EXPECT_EQ(with.cache.lane(Layer(0), Head(0)).size(KvPoolKind::wide), 100 - c.quantised);
+    const std::vector<Record> token = with.step(1, rng, mass);
+    ASSERT_EQ(without.step(1, other, mass), token);
+    EXPECT_EQ(written(token, true), bytes_per_token(shape) * std::int64_t{c.next});
+  }
 }
 
 /// Steps of one token up to `depth`, without numbers.

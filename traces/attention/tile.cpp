@@ -14,7 +14,16 @@ void OnlineSoftmax::start(std::size_t rows) {
 }
 
 void OnlineSoftmax::add(std::span<float> scores, const simd::Rows& v) {
-  const std::size_t cells = v.rows();
+  weigh(scores, v.rows());
+  simd::add_products({.numbers = scores, .columns = v.rows()}, v, weighted_);
+}
+
+void OnlineSoftmax::add(std::span<float> scores, const simd::HalfRows& v) {
+  weigh(scores, v.rows);
+  simd::add_products({.numbers = scores, .columns = v.rows}, v, weighted_);
+}
+
+void OnlineSoftmax::weigh(std::span<float> scores, std::size_t cells) {
   for (std::size_t row = 0; row < maximum_.size(); ++row) {
     const std::span<float> of_row = scores.subspan(row * cells, cells);
     const float maximum = std::max(maximum_[row], simd::maximum(of_row));
@@ -30,7 +39,6 @@ void OnlineSoftmax::add(std::span<float> scores, const simd::Rows& v) {
     }
     sum_[row] += simd::exponentials(of_row, maximum);
   }
-  simd::add_products({.numbers = scores, .columns = cells}, v, weighted_);
 }
 
 void OnlineSoftmax::write(std::size_t row, std::span<float> out) const {

@@ -21,6 +21,7 @@ class OnlineSoftmax {
   /// Takes in a tile: `scores` is [row][cell] with -infinity where a row does not see a cell, and is used up;
   /// `v` is [cell][head_dim].
   void add(std::span<float> scores, const simd::Rows& v);
+  void add(std::span<float> scores, const simd::HalfRows& v);
   /// The attention output of a row. Precondition: it saw a cell.
   void write(std::size_t row, std::span<float> out) const;
 
@@ -28,6 +29,9 @@ class OnlineSoftmax {
   [[nodiscard]] float weight(std::size_t row, float score) const;
 
  private:
+  /// Scores of `cells` cells become weights, relative to the largest so far.
+  void weigh(std::span<float> scores, std::size_t cells);
+
   std::size_t head_dim_;
   std::vector<float> maximum_;   // [row]
   std::vector<float> sum_;       // [row], of exp(score - maximum)

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "configs/units/quantity.h"
+#include "traces/attention/method.h"
 #include "traces/record/record.h"
 
 namespace kvsim::trace {
@@ -25,9 +26,6 @@ struct TileGeometry {
   Bytes score{2};   ///< and a score, in DRAM or SRAM
 };
 
-/// tiled: scores stay in SRAM, softmax is online. naive: an operator each for QK^T, softmax and PV, which
-/// hand the whole score matrix over through DRAM.
-enum class AttentionMethod { tiled, naive };
 /// What happens to a given tile that is larger than the SRAM.
 enum class Oversize { refuse, spill };
 

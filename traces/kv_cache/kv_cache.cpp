@@ -23,19 +23,32 @@ Bytes padding(const KvShape& shape) {
   return total_bytes(shape) - total_bytes(bare);
 }
 
+/// `visit(cells)` for those side by side.
+template <class Visit>
+void for_each_run(const std::vector<std::uint32_t>& cells, Visit visit) {
+  for (std::size_t begin = 0; begin < cells.size();) {
+    std::size_t end = begin + 1;
+    while (end < cells.size() && cells[end] == cells[end - 1] + 1) {
+      ++end;
+    }
+    visit(CellRun{.first = cells[begin], .count = static_cast<std::uint32_t>(end - begin)});
+    begin = end;
+  }
+}
+
 }  // namespace
 
-KvCache::KvCache(const KvShape& shape, Address base, KvPayload payload)
+KvCache::KvCache(const KvShape& shape, Address base, KvPayload payload, std::optional<Address> wide)
     : shape_(shape), payload_(payload), policy_(make_policy(shape.spec)) {
   constexpr auto kMost = std::numeric_limits<std::uint32_t>::max();
   check(shape.capacity <= kMost && shape.batch >= 1 && shape.batch <= kMost,
         "a context's tokens fit into 32 bits");
-  static_cast<void>(total_bytes(shape_));  // throws if it is too large
   pools_.emplace_back(shape_, KvPool::Formats{.k = shape.spec.k, .v = shape.spec.v}, main_cells(shape_),
                       base);
-  const Address wide_base = base + static_cast<Address>(pools_.front().bytes().count());
-  pools_.emplace_back(shape_, KvPool::Formats{.k = kWide, .v = kWide}, wide_cells(shape_), wide_base);
-  bounds_ = wide_base + static_cast<Address>(pools_.back().bytes().count());
+  const Bytes others = total_bytes(shape_) - wide_bytes(shape_);
+  pools_.emplace_back(shape_, KvPool::Formats{.k = kWide, .v = kWide}, wide_cells(shape_),
+                      wide.value_or(base + static_cast<Address>(others.count())));
+  bounds_ = base + static_cast<Address>(pools_.front().bytes().count());
   for (KvPool& pool : pools_) {
     if (has_payload()) {
       pool.hold_numbers();
@@ -97,7 +110,6 @@ void KvCache::admit(std::size_t number, const KvPlan& plan) {
   intake.placements.clear();
   intake.moves.clear();
   evict(lane, plan.first);
-  move_old(lane, plan.first, intake.moves);
   for (std::uint32_t i = 0; i < plan.tokens; ++i) {
     const Token token(plan.first.value() + i);
     const KvCell cell = lane.place(pool_of(token), token);
@@ -107,6 +119,9 @@ void KvCache::admit(std::size_t number, const KvPlan& plan) {
     } else {
       intake.placements.push_back({.first = token, .tokens = 1, .cell = cell});
     }
+  }
+  if (plan.tokens > 0) {
+    move_old(lane, Token(depth_ - 1), intake.moves);
   }
 }
 
@@ -126,8 +141,8 @@ KvPoolKind KvCache::pool_of(Token token) const {
   return token < first_late_ || recent_ > 0 || group_ > 1 ? KvPoolKind::wide : KvPoolKind::main;
 }
 
-/// Tokens older than `recent_` go on, in whole groups; the first ones stay.
-void KvCache::move_old(KvLane& lane, Token next, std::vector<Move>& moves) {
+/// Tokens older than the `recent_` last go on, in whole groups; the first ones stay.
+void KvCache::move_old(KvLane& lane, Token last, std::vector<Move>& moves) {
   if (recent_ == 0 && group_ == 1) {
     return;
   }
@@ -135,22 +150,21 @@ void KvCache::move_old(KvLane& lane, Token next, std::vector<Move>& moves) {
   for (KvCell cell{.pool = KvPoolKind::wide}; cell.index < lane.end(KvPoolKind::wide); ++cell.index) {
     const auto& resident = lane.at(cell);
     if (resident && resident->token >= first_late_ &&
-        std::uint64_t{resident->token.value()} + std::max(recent_, 1U) <= next.value()) {
+        std::uint64_t{resident->token.value()} + recent_ <= last.value()) {
       old.emplace_back(resident->token, cell.index);
     }
   }
   std::sort(old.begin(), old.end());
-  for (std::size_t i = 0; i + group_ <= old.size(); i += group_) {
-    Move move;
-    for (std::size_t j = i; j < i + group_; ++j) {
-      const KvCell from{.pool = KvPoolKind::wide, .index = old[j].second};
-      const Resident resident = *lane.at(from);
-      lane.release(from);
-      const KvCell to = lane.place(KvPoolKind::main, resident.token, resident.score);
-      move.to = j == i ? to.index : move.to;
-      move.from.push_back(from.index);
+  old.resize(old.size() / group_ * group_);
+  for (const auto& [token, index] : old) {
+    const KvCell from{.pool = KvPoolKind::wide, .index = index};
+    const Resident resident = *lane.at(from);
+    lane.release(from);
+    const std::uint32_t to = lane.place(KvPoolKind::main, resident.token, resident.score).index;
+    if (moves.empty() || moves.back().to + moves.back().from.size() != to) {
+      moves.push_back({.from = {}, .to = to});
     }
-    moves.push_back(std::move(move));
+    moves.back().from.push_back(index);
   }
 }
 
@@ -158,16 +172,16 @@ void KvCache::append(const KvAppend& append, AccessSink& sink) {
   check(append.tokens > 0 && append.first >= plan_.first &&
             std::uint64_t{append.first.value()} + append.tokens <= depth_,
         "appended tokens are planned");
-  if (append.first == plan_.first) {
-    for (std::uint32_t head = 0; head < shape_.kv_heads; ++head) {
-      emit_moves(append, Head(head), sink);
-    }
-  }
   for (const KvSide side : kSides) {
     if (has_payload()) {
       store(append, side);
     }
     emit_writes(append, side, sink);
+  }
+  if (append.first.value() + append.tokens == depth_) {
+    for (std::uint32_t head = 0; head < shape_.kv_heads; ++head) {
+      emit_moves(append, Head(head), sink);
+    }
   }
   if (shape_.spec.topk > 0) {
     emit_bounds(append, sink);
@@ -216,10 +230,9 @@ void KvCache::emit_moves(const KvAppend& append, Head head, AccessSink& sink) {
   for (const Move& move : intakes_[lane_number(append.layer, head)].moves) {
     for (const KvSide side : kSides) {
       const KvPlace place{.layer = append.layer, .side = side, .head = head};
-      for (const std::uint32_t from : move.from) {
-        pool(KvPoolKind::wide)
-            .access_head(place, {.first = from, .count = 1}, Access::read, append.stream, sink);
-      }
+      for_each_run(move.from, [&](CellRun from) {
+        pool(KvPoolKind::wide).access_head(place, from, Access::read, append.stream, sink);
+      });
       const CellRun to{.first = move.to, .count = static_cast<std::uint32_t>(move.from.size())};
       pool(KvPoolKind::main).access_head(place, to, Access::write, append.stream, sink);
       if (has_payload()) {
@@ -231,17 +244,15 @@ void KvCache::emit_moves(const KvAppend& append, Head head, AccessSink& sink) {
 
 void KvCache::move_numbers(const KvPlace& place, const Move& move) {
   const auto size = static_cast<std::size_t>(shape_.head_dim);
-  std::vector<float> numbers(size * move.from.size());
-  for (std::size_t i = 0; i < move.from.size(); ++i) {
-    pool(KvPoolKind::wide)
-        .load(place, {.first = move.from[i], .count = 1}, std::span(numbers).subspan(i * size, size));
-  }
   KvPool& main = pools_[static_cast<std::size_t>(KvPoolKind::main)];
-  const bool whole = main.format(place.side).range == config::KvRange::channel;
-  for (std::size_t i = 0; i < (whole ? 1 : move.from.size()); ++i) {
-    main.store(
-        place, move.to + static_cast<std::uint32_t>(i),
-        whole ? std::span<const float>(numbers) : std::span<const float>(numbers).subspan(i * size, size));
+  const std::size_t step = main.format(place.side).range == config::KvRange::channel ? group_ : 1;
+  std::vector<float> numbers(step * size);
+  for (std::size_t i = 0; i < move.from.size(); i += step) {
+    for (std::size_t j = 0; j < step; ++j) {
+      pool(KvPoolKind::wide)
+          .load(place, {.first = move.from[i + j], .count = 1}, std::span(numbers).subspan(j * size, size));
+    }
+    main.store(place, move.to + static_cast<std::uint32_t>(i), numbers);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <variant>
 #include <vector>
@@ -34,16 +35,6 @@ struct DoesNotFit {
   bool operator==(const DoesNotFit&) const = default;
 };
 
-/// What one thread writes into one layer: some of a plan's tokens.
-struct KvAppend {
-  Layer layer{};
-  Token first{};
-  std::uint32_t tokens = 0;
-  Stream stream{};
-  std::span<const float> k{};  ///< [token][KV head][head_dim]; empty without payload
-  std::span<const float> v{};
-};
-
 struct KvCounters {
   std::uint64_t resident = 0;   ///< tokens in the cache; where heads keep different ones, of the first
   std::uint64_t peak = 0;       ///< the largest that `resident` was
@@ -56,8 +47,9 @@ struct KvCounters {
 /// plan() changes nothing; only apply() takes cells, and only append() writes them.
 class KvCache {
  public:
-  /// Throws UserError if formats, layout and shape do not go together.
-  KvCache(const KvShape& shape, Address base, KvPayload payload);
+  /// Tokens in F16 lie at `wide`, or behind all others. Throws UserError if formats, layout and shape do not
+  /// go together.
+  KvCache(const KvShape& shape, Address base, KvPayload payload, std::optional<Address> wide = std::nullopt);
 
   [[nodiscard]] const KvShape& shape() const { return shape_; }
   [[nodiscard]] bool has_payload() const { return payload_ == KvPayload::numbers; }
@@ -71,9 +63,9 @@ class KvCache {
   void apply(const KvPlan& plan);
   /// Counts a plan that did not fit.
   void refuse(const DoesNotFit& /*reason*/) { ++counters_.failures; }
-  /// Puts the writes of K, then those of V into `sink`, one per run of cells; before those of a plan's first
-  /// token the moves of tokens that are old enough for the cache's own format. Precondition: the tokens' plan
-  /// is the last that was applied; each of its tokens is appended once per layer, the first one first.
+  /// Puts the writes of K, then those of V into `sink`, one per run of cells; after those of a plan's last
+  /// token the moves of tokens that are now old enough for the cache's own format. Precondition: the tokens'
+  /// plan is the last that was applied; each of its tokens is appended once per layer, the last one last.
   void append(const KvAppend& append, AccessSink& sink);
   /// Puts the reads of the bounds of a head's first `pages` pages into `sink`. Precondition: the
   /// specification has `topk`.
@@ -112,7 +104,7 @@ class KvCache {
   void admit(std::size_t lane, const KvPlan& plan);
   [[nodiscard]] Bytes held() const;
   void evict(KvLane& lane, Token next);
-  void move_old(KvLane& lane, Token next, std::vector<Move>& moves);
+  void move_old(KvLane& lane, Token last, std::vector<Move>& moves);
   [[nodiscard]] KvPoolKind pool_of(Token token) const;
   void emit_moves(const KvAppend& append, Head head, AccessSink& sink);
   void emit_writes(const KvAppend& append, KvSide side, AccessSink& sink);

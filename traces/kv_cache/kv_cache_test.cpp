@@ -421,6 +421,44 @@ TEST(KvCache, PayloadIsWhatWasAppendedRoundedToHalf) {
   }
 }
 
+TEST(KvCache, HalvesAreSeenInPlaceWhereTheyLieAtEqualDistances) {
+  Rng rng(12);
+  for (const config::KvLayout layout :
+       {config::KvLayout::token_major, config::KvLayout::head_major, config::KvLayout::paged}) {
+    KvShape shape = small_shape();
+    shape.layout = layout;
+    shape.block = 4;
+    shape.head_alignment = 64_B;
+    KvCache cache(shape, 0, KvPayload::numbers);
+    std::vector<float> numbers(16 * 2 * 8);
+    std::generate(numbers.begin(), numbers.end(), [&] { return rng.real(); });
+    std::vector<Record> ignored;
+    VectorSink sink(ignored);
+    cache.apply(std::get<KvPlan>(cache.plan(16)));
+    cache.append({.layer = Layer(2), .tokens = 16, .k = numbers, .v = numbers}, sink);
+    const KvPool& pool = cache.pool(KvPoolKind::main);
+    for (std::uint32_t first = 0; first < 16; ++first) {
+      for (std::uint32_t count = 1; first + count <= 16; ++count) {
+        const KvPlace place{.layer = Layer(2), .side = KvSide::v, .head = Head(1)};
+        const auto seen = pool.in_place(place, {.first = first, .count = count});
+        const bool one_run = layout != config::KvLayout::paged || first / 4 == (first + count - 1) / 4;
+        ASSERT_EQ(seen.has_value(), one_run);
+        std::vector<float> loaded(count * 8), widened;
+        pool.load(place, {.first = first, .count = count}, loaded);
+        for (std::uint32_t i = 0; seen && i < count; ++i) {
+          std::vector<float> row(8);
+          simd::widen({seen->first + 2 * i * seen->stride, 16}, row);
+          widened.insert(widened.end(), row.begin(), row.end());
+        }
+        ASSERT_TRUE(!seen || (seen->rows == count && seen->columns == 8 && widened == loaded));
+      }
+    }
+  }
+  KvShape wider = small_shape();
+  wider.spec = config::parse_kv_spec("bf16");
+  EXPECT_FALSE(KvCache(wider, 0, KvPayload::numbers).pool(KvPoolKind::main).in_place({}, {.count = 1}));
+}
+
 TEST(KvCache, EmitsTheSameWithAndWithoutPayload) {
   Rng rng(4);
   for (int round = 0; round < 50; ++round) {

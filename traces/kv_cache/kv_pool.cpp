@@ -48,20 +48,6 @@ std::vector<std::uint32_t> handed_out(const KvShape& shape, std::int64_t cells) 
   return pages;
 }
 
-void check_groups(const KvShape& shape, const config::KvFormat& format) {
-  const bool by_channel = format.range == KvRange::channel;
-  if (by_channel && (shape.layout == KvLayout::token_major ||
-                     (shape.layout == KvLayout::paged && shape.block % format.group != 0))) {
-    throw UserError(
-        fmt::format("a KV cache in {} needs the {} tokens of a group side by side: kv_layout head_major, or "
-                    "paged with a kv_block that is a multiple of {}",
-                    name(format), format.group, format.group));
-  }
-  if (by_channel && shape.head_alignment > Bytes(1)) {
-    throw UserError("a range by channel leaves no place between tokens: kv_row_alignment must be 1 B");
-  }
-}
-
 }  // namespace
 
 KvPool::KvPool(const KvShape& shape, const Formats& formats, std::int64_t cells, Address base)
@@ -75,7 +61,8 @@ KvPool::KvPool(const KvShape& shape, const Formats& formats, std::int64_t cells,
       base_(base) {
   constexpr const char* kWhat = "the KV cache";
   for (Side& side : sides_) {
-    check_groups(shape, side.format);
+    check_groups(side.format,
+                 {.layout = shape.layout, .block = shape.block, .row_alignment = shape.head_alignment});
     side.head_bytes = head_bytes(shape, side.format);
     side.offset = layer_bytes_;
     layer_bytes_ = checked_sum(kWhat, layer_bytes_,
@@ -187,6 +174,21 @@ void KvPool::load(const KvPlace& place, CellRun cells, std::span<float> numbers)
       decode(side.format, from, to);
     }
   }
+}
+
+std::optional<simd::HalfRows> KvPool::in_place(const KvPlace& place, CellRun cells) const {
+  const Side& side = of(place.side);
+  std::size_t runs = 0;
+  for_each_run(cells, [&](CellRun) { ++runs; });
+  const std::int64_t stride = token_stride(side).count();
+  if (side.format.number != KvNumber::f16 || runs != 1 || stride % 2 != 0) {
+    return std::nullopt;
+  }
+  static_cast<void>(offset(place, cells.first + cells.count - 1));  // checks that the last one is there
+  return simd::HalfRows{.first = stored(place, cells.first, Bytes(0)).data(),
+                        .rows = cells.count,
+                        .columns = head_dim_,
+                        .stride = static_cast<std::size_t>(stride / 2)};
 }
 
 void KvPool::load_groups(const KvPlace& place, CellRun cells, std::span<float> numbers) const {

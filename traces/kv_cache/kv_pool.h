@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "configs/units/index.h"
 #include "traces/kv_cache/kv_shape.h"
 #include "traces/record/source.h"
+#include "traces/simd/simd.h"
 
 namespace kvsim::trace {
 
@@ -30,6 +32,16 @@ struct KvPlace {
   Layer layer{};
   KvSide side = KvSide::k;
   Head head{};
+};
+
+/// What one thread writes into one layer: some of a plan's tokens.
+struct KvAppend {
+  Layer layer{};
+  Token first{};
+  std::uint32_t tokens = 0;
+  Stream stream{};
+  std::span<const float> k{};  ///< [token][KV head][head_dim]; empty without payload
+  std::span<const float> v{};
 };
 
 class KvPool {
@@ -58,6 +70,9 @@ class KvPool {
   void take_over(const KvPlace& place, const KvPool& from, CellRun cells, std::uint32_t to);
   /// Writes [cell][head_dim] into `numbers`. Precondition: every cell was stored.
   void load(const KvPlace& place, CellRun cells, std::span<float> numbers) const;
+  /// The cells' numbers where they are, if they are in F16 and at equal distances. Precondition: every cell
+  /// was stored.
+  [[nodiscard]] std::optional<simd::HalfRows> in_place(const KvPlace& place, CellRun cells) const;
 
  private:
   struct Side {

@@ -290,8 +290,8 @@ void KvSessions::apply(const KvBatchPlan& plan, AccessSink& sink) {
   check(occupied() == plan.occupied, "a plan takes what it said");
 }
 
-void KvSessions::append(const KvSessionAppend& append, AccessSink& sink) {
-  const Session& session = at(append.session);
+void KvSessions::append(SessionId to, const KvAppend& append, AccessSink& sink) {
+  const Session& session = at(to);
   check(append.tokens > 0 && append.first.value() >= session.written_from &&
             std::uint64_t{append.first.value()} + append.tokens <= session.depth,
         "appended tokens are planned, and not shared");

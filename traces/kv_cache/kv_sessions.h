@@ -82,17 +82,6 @@ struct KvBatchRefusal {
   bool operator==(const KvBatchRefusal&) const = default;
 };
 
-/// What one thread writes into one layer of one session.
-struct KvSessionAppend {
-  SessionId session{};
-  Layer layer{};
-  Token first{};
-  std::uint32_t tokens = 0;
-  Stream stream{};
-  std::span<const float> k{};  ///< [token][KV head][head_dim]; empty without payload
-  std::span<const float> v{};
-};
-
 /// Tokens of a session, counted from the first that it still has.
 struct TokenRange {
   std::uint32_t first = 0;
@@ -139,7 +128,7 @@ class KvSessions {
   void refuse(const KvBatchRefusal& /*reason*/) { ++counters_.failures; }
   /// Puts the writes of K, then those of V into `sink`, one per run of cells. Precondition: the tokens came
   /// in with the session's last plan and are not shared.
-  void append(const KvSessionAppend& append, AccessSink& sink);
+  void append(SessionId to, const KvAppend& append, AccessSink& sink);
   /// Puts the reads of one head's vectors into `sink`, one per run of cells.
   void read(SessionId session, const KvPlace& place, TokenRange tokens, AccessSink& sink) const;
   /// Writes [token][head_dim] into `numbers`. Precondition: with payload, the tokens were appended.

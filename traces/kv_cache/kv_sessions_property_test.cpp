@@ -236,15 +236,12 @@ class Trial {
     for (std::uint32_t layer = 0; layer < kLayers; ++layer) {
       const std::vector<float> k = numbers(intake, {.layer = layer, .side = KvSide::k}, from);
       const std::vector<float> v = numbers(intake, {.layer = layer, .side = KvSide::v}, from);
-      KvSessionAppend append{.session = intake.session,
-                             .layer = Layer(layer),
-                             .first = Token(from),
-                             .tokens = intake.tokens - intake.shared};
+      KvAppend append{.layer = Layer(layer), .first = Token(from), .tokens = intake.tokens - intake.shared};
       const std::vector<Record> records = both([&](KvSessions& sessions, AccessSink& sink) {
         const bool full = sessions.config().payload == KvPayload::numbers;
         append.k = full ? std::span<const float>(k) : std::span<const float>();
         append.v = full ? std::span<const float>(v) : std::span<const float>();
-        sessions.append(append, sink);
+        sessions.append(intake.session, append, sink);
       });
       write(records, intake.session.value(), layer, from);
     }

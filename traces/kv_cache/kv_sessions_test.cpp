@@ -102,7 +102,7 @@ TEST(KvSessions, AppendsGoWhereReadsComeFrom) {
   grow(sessions, id, 20);
   std::vector<Record> written, read;
   VectorSink writes(written), reads(read);
-  sessions.append({.session = id, .layer = Layer(1), .first = Token(0), .tokens = 20}, writes);
+  sessions.append(id, {.layer = Layer(1), .first = Token(0), .tokens = 20}, writes);
   ASSERT_EQ(written.size(), 4U);  // K of two blocks, V of two blocks
   // [block][layer][K, V][token][head]: 16 tokens x 64 B a side
   EXPECT_EQ(std::get<Extent>(written[3]), (Extent{.address = 4096 + 4096 + 2048 + 1024,
@@ -243,7 +243,7 @@ TEST(KvSessions, StalePlansAndMisuseAreBugs) {
   EXPECT_THROW(static_cast<void>(sessions.plan(std::vector{demand(id, 1), demand(id, 1)})), InternalError);
   EXPECT_THROW(static_cast<void>(sessions.plan(std::vector{demand(id, 0)})), InternalError);
   EXPECT_THROW(static_cast<void>(sessions.depth(SessionId(1))), InternalError);
-  EXPECT_THROW(sessions.append({.session = id, .tokens = 5}, sink), InternalError);
+  EXPECT_THROW(sessions.append(id, {.tokens = 5}, sink), InternalError);
   EXPECT_THROW(sessions.keep(id, {.first = 1, .count = 2}, sink), InternalError);
   EXPECT_THROW(sessions.read(id, {}, {.first = 0, .count = 5}, sink), InternalError);
   KvSessions whole(small(KvGrowth::concatenate));

@@ -93,13 +93,16 @@ Bytes page_bounds_bytes(const KvShape& shape) {
   return shape.spec.topk > 0 ? Bytes(2 * 2 * shape.head_dim) : Bytes(0);
 }
 
+Bytes wide_bytes(const KvShape& shape) {
+  return checked_product(kWhat, {cell_bytes(shape, kWide, kWide).count(), wide_cells(shape)});
+}
+
 Bytes total_bytes(const KvShape& shape) {
   const Bytes main = checked_product(kWhat, {bytes_per_token(shape).count(), main_cells(shape)});
-  const Bytes wide = checked_product(kWhat, {cell_bytes(shape, kWide, kWide).count(), wide_cells(shape)});
   const std::int64_t pages = (main_cells(shape) + config::kTopkPage - 1) / config::kTopkPage;
   const Bytes bounds =
       checked_product(kWhat, {page_bounds_bytes(shape).count(), pages, shape.kv_heads, shape.layers});
-  return checked_sum(kWhat, checked_sum(kWhat, main, wide), bounds);
+  return checked_sum(kWhat, checked_sum(kWhat, main, wide_bytes(shape)), bounds);
 }
 
 }  // namespace kvsim::trace

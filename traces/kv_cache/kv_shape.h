@@ -51,6 +51,8 @@ struct KvShape {
 [[nodiscard]] std::int64_t wide_cells(const KvShape& shape);
 /// The smallest and largest of each channel of a page's keys in F16, of one head: what `topk` ranks pages by.
 [[nodiscard]] Bytes page_bounds_bytes(const KvShape& shape);
+/// Their room: 0 unless `first`, `recent` or a range by channel keeps some in F16.
+[[nodiscard]] Bytes wide_bytes(const KvShape& shape);
 /// The whole cache.
 [[nodiscard]] Bytes total_bytes(const KvShape& shape);
 

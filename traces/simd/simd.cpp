@@ -15,6 +15,7 @@
 #define HWY_TARGET_INCLUDE "traces/simd/simd.cpp"
 #include <hwy/foreach_target.h>
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <hwy/contrib/math/math-inl.h>
@@ -56,9 +57,46 @@ HWY_INLINE void store_sums(V a, V b, V c, V e, float* out) {
 #endif
 }
 
+/// Far enough that lines of a stream have come when they are used, near enough that they are still there.
+constexpr std::size_t kAhead = 8192;
+
+// The right-hand matrix of a product: rows from `row` on, a vector or a number of a row, and what to fetch
+// early.
+struct Floats {
+  const float* numbers;
+  std::size_t stride;  // in numbers
+
+  [[nodiscard]] Floats row(std::size_t j) const { return {numbers + j * stride, stride}; }
+  [[nodiscard]] HWY_INLINE V load(std::size_t j, std::size_t c) const {
+    return hn::LoadU(D(), numbers + j * stride + c);
+  }
+  [[nodiscard]] float number(std::size_t j, std::size_t c) const { return numbers[j * stride + c]; }
+  HWY_INLINE void fetch_ahead(std::size_t /*j*/, std::size_t /*c*/) const {}  // they were just decoded
+};
+
+struct Halves {
+  const hwy::float16_t* numbers;  // nothing but their bits are looked at
+  std::size_t stride;
+
+  [[nodiscard]] Halves row(std::size_t j) const { return {numbers + j * stride, stride}; }
+  [[nodiscard]] HWY_INLINE V load(std::size_t j, std::size_t c) const {
+    const hn::Rebind<hwy::float16_t, D> narrow;
+    return hn::PromoteTo(D(), hn::LoadU(narrow, numbers + j * stride + c));
+  }
+  [[nodiscard]] float number(std::size_t j, std::size_t c) const {
+    Half half;
+    std::memcpy(&half.bits, numbers + j * stride + c, sizeof half.bits);
+    return to_float(half);
+  }
+  HWY_INLINE void fetch_ahead(std::size_t j, std::size_t c) const {
+    const auto address = reinterpret_cast<std::uintptr_t>(numbers + j * stride + c) + kAhead;
+    hwy::Prefetch(reinterpret_cast<const hwy::float16_t*>(address));  // may lie behind the end: no access
+  }
+};
+
 /// A tile of `N` x `M` dot products, M being 1 or 4: each number that is loaded is used several times.
-template <std::size_t N, std::size_t M>
-HWY_INLINE void product_tile(const float* a, const float* b, std::size_t columns, float* out,
+template <std::size_t N, std::size_t M, class B>
+HWY_INLINE void product_tile(const float* a, const B& b, std::size_t columns, float* out,
                              std::size_t stride) {
   const D d;
   const std::size_t lanes = hn::Lanes(d);
@@ -75,7 +113,8 @@ HWY_INLINE void product_tile(const float* a, const float* b, std::size_t columns
     V bs[M];
     KVSIM_UNROLL
     for (std::size_t j = 0; j < M; ++j) {
-      bs[j] = hn::LoadU(d, b + j * columns + c);
+      b.fetch_ahead(j, c);
+      bs[j] = b.load(j, c);
     }
     KVSIM_UNROLL
     for (std::size_t i = 0; i < N; ++i) {
@@ -97,26 +136,27 @@ HWY_INLINE void product_tile(const float* a, const float* b, std::size_t columns
     KVSIM_UNROLL
     for (std::size_t j = 0; j < M; ++j) {
       for (std::size_t rest = c; rest < columns; ++rest) {
-        row[j] += a[i * columns + rest] * b[j * columns + rest];
+        row[j] += a[i * columns + rest] * b.number(j, rest);
       }
     }
   }
 }
 
-template <std::size_t N>
-HWY_INLINE void product_rows(const float* a, const float* b, std::size_t b_rows, std::size_t columns,
+template <std::size_t N, class B>
+HWY_INLINE void product_rows(const float* a, const B& b, std::size_t b_rows, std::size_t columns,
                              float* out) {
   std::size_t j = 0;
   for (; j + 4 <= b_rows; j += 4) {
-    product_tile<N, 4>(a, b + j * columns, columns, out + j, b_rows);
+    product_tile<N, 4>(a, b.row(j), columns, out + j, b_rows);
   }
   for (; j < b_rows; ++j) {
-    product_tile<N, 1>(a, b + j * columns, columns, out + j, b_rows);
+    product_tile<N, 1>(a, b.row(j), columns, out + j, b_rows);
   }
 }
 
-void products_impl(const float* a, std::size_t a_rows, const float* b, std::size_t b_rows,
-                   std::size_t columns, float* out) {
+template <class B>
+HWY_INLINE void all_products(const float* a, std::size_t a_rows, const B& b, std::size_t b_rows,
+                             std::size_t columns, float* out) {
   std::size_t i = 0;
   for (; i + 4 <= a_rows; i += 4) {
     product_rows<4>(a + i * columns, b, b_rows, columns, out + i * b_rows);
@@ -129,10 +169,20 @@ void products_impl(const float* a, std::size_t a_rows, const float* b, std::size
   }
 }
 
+void products_impl(const float* a, std::size_t a_rows, const float* b, std::size_t b_rows,
+                   std::size_t columns, float* out) {
+  all_products(a, a_rows, Floats{b, columns}, b_rows, columns, out);
+}
+
+void half_products_impl(const float* a, std::size_t a_rows, const HalfRows& b, float* out) {
+  const Halves halves{reinterpret_cast<const hwy::float16_t*>(b.first), b.stride};
+  all_products(a, a_rows, halves, b.rows, b.columns, out);
+}
+
 /// `N` rows of out, `W` vectors of each, stay in registers while all rows of b go by.
-template <std::size_t N, std::size_t W>
-HWY_INLINE void add_tile(const float* a, std::size_t a_columns, const float* b, std::size_t columns,
-                         float* out) {
+template <std::size_t N, std::size_t W, class B>
+HWY_INLINE void add_tile(const float* a, std::size_t a_columns, const B& b, std::size_t from,
+                         std::size_t columns, float* out) {
   const D d;
   const std::size_t lanes = hn::Lanes(d);
   V sums[N][W];
@@ -140,14 +190,15 @@ HWY_INLINE void add_tile(const float* a, std::size_t a_columns, const float* b, 
   for (std::size_t i = 0; i < N; ++i) {
     KVSIM_UNROLL
     for (std::size_t w = 0; w < W; ++w) {
-      sums[i][w] = hn::LoadU(d, out + i * columns + w * lanes);
+      sums[i][w] = hn::LoadU(d, out + i * columns + from + w * lanes);
     }
   }
   for (std::size_t j = 0; j < a_columns; ++j) {
     V bs[W];
     KVSIM_UNROLL
     for (std::size_t w = 0; w < W; ++w) {
-      bs[w] = hn::LoadU(d, b + j * columns + w * lanes);
+      b.fetch_ahead(j, from + w * lanes);
+      bs[w] = b.load(j, from + w * lanes);
     }
     KVSIM_UNROLL
     for (std::size_t i = 0; i < N; ++i) {
@@ -162,33 +213,33 @@ HWY_INLINE void add_tile(const float* a, std::size_t a_columns, const float* b, 
   for (std::size_t i = 0; i < N; ++i) {
     KVSIM_UNROLL
     for (std::size_t w = 0; w < W; ++w) {
-      hn::StoreU(sums[i][w], d, out + i * columns + w * lanes);
+      hn::StoreU(sums[i][w], d, out + i * columns + from + w * lanes);
     }
   }
 }
 
-template <std::size_t N>
-HWY_INLINE void add_rows(const float* a, std::size_t a_columns, const float* b, std::size_t columns,
-                         float* out) {
+template <std::size_t N, class B>
+HWY_INLINE void add_rows(const float* a, std::size_t a_columns, const B& b, std::size_t columns, float* out) {
   const std::size_t lanes = hn::Lanes(D());
   std::size_t c = 0;
   for (; c + 4 * lanes <= columns; c += 4 * lanes) {
-    add_tile<N, 4>(a, a_columns, b + c, columns, out + c);
+    add_tile<N, 4>(a, a_columns, b, c, columns, out);
   }
   for (; c + lanes <= columns; c += lanes) {
-    add_tile<N, 1>(a, a_columns, b + c, columns, out + c);
+    add_tile<N, 1>(a, a_columns, b, c, columns, out);
   }
   for (std::size_t i = 0; i < N && c < columns; ++i) {
     for (std::size_t j = 0; j < a_columns; ++j) {
       for (std::size_t rest = c; rest < columns; ++rest) {
-        out[i * columns + rest] += a[i * a_columns + j] * b[j * columns + rest];
+        out[i * columns + rest] += a[i * a_columns + j] * b.number(j, rest);
       }
     }
   }
 }
 
-void add_products_impl(const float* a, std::size_t a_rows, const float* b, std::size_t b_rows,
-                       std::size_t columns, float* out) {
+template <class B>
+HWY_INLINE void add_all_products(const float* a, std::size_t a_rows, const B& b, std::size_t b_rows,
+                                 std::size_t columns, float* out) {
   std::size_t i = 0;
   for (; i + 4 <= a_rows; i += 4) {
     add_rows<4>(a + i * b_rows, b_rows, b, columns, out + i * columns);
@@ -196,6 +247,16 @@ void add_products_impl(const float* a, std::size_t a_rows, const float* b, std::
   for (; i < a_rows; ++i) {
     add_rows<1>(a + i * b_rows, b_rows, b, columns, out + i * columns);
   }
+}
+
+void add_products_impl(const float* a, std::size_t a_rows, const float* b, std::size_t b_rows,
+                       std::size_t columns, float* out) {
+  add_all_products(a, a_rows, Floats{b, columns}, b_rows, columns, out);
+}
+
+void add_half_products_impl(const float* a, std::size_t a_rows, const HalfRows& b, float* out) {
+  const Halves halves{reinterpret_cast<const hwy::float16_t*>(b.first), b.stride};
+  add_all_products(a, a_rows, halves, b.rows, b.columns, out);
 }
 
 float maximum_impl(const float* numbers, std::size_t count) {
@@ -283,7 +344,9 @@ HWY_AFTER_NAMESPACE();
 namespace kvsim::trace::simd {
 
 HWY_EXPORT(products_impl);
+HWY_EXPORT(half_products_impl);
 HWY_EXPORT(add_products_impl);
+HWY_EXPORT(add_half_products_impl);
 HWY_EXPORT(maximum_impl);
 HWY_EXPORT(exponentials_impl);
 HWY_EXPORT(scale_impl);
@@ -300,6 +363,16 @@ void add_products(const Rows& a, const Rows& b, std::span<float> out) {
   check(a.columns == b.rows() && out.size() == a.rows() * b.columns, "matrices of a product fit together");
   HWY_DYNAMIC_DISPATCH(add_products_impl)
   (a.numbers.data(), a.rows(), b.numbers.data(), b.rows(), b.columns, out.data());
+}
+
+void products(const Rows& a, const HalfRows& b, std::span<float> out) {
+  check(a.columns == b.columns && out.size() == a.rows() * b.rows, "matrices of a product fit together");
+  HWY_DYNAMIC_DISPATCH(half_products_impl)(a.numbers.data(), a.rows(), b, out.data());
+}
+
+void add_products(const Rows& a, const HalfRows& b, std::span<float> out) {
+  check(a.columns == b.rows && out.size() == a.rows() * b.columns, "matrices of a product fit together");
+  HWY_DYNAMIC_DISPATCH(add_half_products_impl)(a.numbers.data(), a.rows(), b, out.data());
 }
 
 float maximum(std::span<const float> numbers) {

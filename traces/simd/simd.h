@@ -17,6 +17,14 @@ struct Rows {
   [[nodiscard]] const float* row(std::size_t i) const { return numbers.data() + i * columns; }
 };
 
+/// Rows of IEEE 754 half-precision numbers, two bytes each in the machine's order, at equal distances.
+struct HalfRows {
+  const std::byte* first = nullptr;
+  std::size_t rows = 0;
+  std::size_t columns = 0;
+  std::size_t stride = 0;  ///< from row to row, in numbers
+};
+
 /// out[i][j] = sum over c of a[i][c] x b[j][c]; out is [a.rows()][b.rows()]. Sums are in FP32, in an order
 /// that depends on the machine's vector width. Precondition: a.columns = b.columns.
 void products(const Rows& a, const Rows& b, std::span<float> out);
@@ -24,6 +32,11 @@ void products(const Rows& a, const Rows& b, std::span<float> out);
 /// out[i][c] += sum over j of a[i][j] x b[j][c]; out is [a.rows()][b.columns]. Precondition: a.columns =
 /// b.rows().
 void add_products(const Rows& a, const Rows& b, std::span<float> out);
+
+/// The same, bit for bit, as with b widened before: worth it where each of its numbers is used a few times
+/// only.
+void products(const Rows& a, const HalfRows& b, std::span<float> out);
+void add_products(const Rows& a, const HalfRows& b, std::span<float> out);
 
 /// The largest, or -infinity of none.
 [[nodiscard]] float maximum(std::span<const float> numbers);

@@ -100,6 +100,38 @@ TEST(Simd, HalvesAreWidenedExactly) {
   }
 }
 
+TEST(Simd, ProductsWithHalvesInPlaceAreThoseWithWidenedOnes) {
+  Rng rng(4);
+  for (int round = 0; round < 200; ++round) {
+    const std::size_t n = 1 + rng.below(9), m = 1 + rng.below(20), columns = 1 + rng.below(150);
+    const std::size_t stride = columns + rng.below(9);
+    std::vector<Half> halves(m * stride);
+    std::vector<float> wide;
+    for (std::size_t i = 0; i < halves.size(); ++i) {
+      halves[i] = to_half(rng.real());
+      if (i % stride < columns) {
+        wide.push_back(to_float(halves[i]));
+      }
+    }
+    std::vector<std::byte> bytes(halves.size() * sizeof(Half));
+    std::memcpy(bytes.data(), halves.data(), bytes.size());
+    const HalfRows in_place{.first = bytes.data(), .rows = m, .columns = columns, .stride = stride};
+    const Rows widened{.numbers = wide, .columns = columns};
+
+    const std::vector<float> a = random(rng, n * columns), weights = random(rng, n * m);
+    std::vector<float> expected(n * m), got(n * m, 99);
+    products({.numbers = a, .columns = columns}, widened, expected);
+    products({.numbers = a, .columns = columns}, in_place, got);
+    ASSERT_EQ(got, expected) << n << "x" << m << "x" << columns << " every " << stride;
+
+    std::vector<float> sums = random(rng, n * columns);
+    std::vector<float> expected_sums = sums;
+    add_products({.numbers = weights, .columns = m}, widened, expected_sums);
+    add_products({.numbers = weights, .columns = m}, in_place, sums);
+    ASSERT_EQ(sums, expected_sums) << n << "x" << m << "x" << columns << " every " << stride;
+  }
+}
+
 TEST(Simd, WrongShapesAreABug) {
   std::vector<float> two(2), three(3), out(1);
   EXPECT_THROW(products({.numbers = two, .columns = 2}, {.numbers = three, .columns = 3}, out),
@@ -107,6 +139,11 @@ TEST(Simd, WrongShapesAreABug) {
   EXPECT_THROW(products({.numbers = two, .columns = 2}, {.numbers = two, .columns = 2}, two), InternalError);
   EXPECT_THROW(add_products({.numbers = two, .columns = 1}, {.numbers = three, .columns = 1}, out),
                InternalError);
+  const std::vector<std::byte> bytes(6);
+  const HalfRows halves{.first = bytes.data(), .rows = 1, .columns = 3, .stride = 3};
+  EXPECT_THROW(products({.numbers = two, .columns = 2}, halves, out), InternalError);
+  EXPECT_THROW(products({.numbers = three, .columns = 3}, halves, two), InternalError);
+  EXPECT_THROW(add_products({.numbers = two, .columns = 2}, halves, three), InternalError);
 }
 
 }  // namespace

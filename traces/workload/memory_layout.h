@@ -25,8 +25,8 @@ struct LlmRun {
 /// The workload of a resolved scenario.
 [[nodiscard]] LlmRun llm_run(const config::RunSpec& spec);
 
-enum class Region : std::uint8_t { weights, kv_cache, compute_buffer, output_buffer, runtime_heap };
-inline constexpr std::size_t kRegions = 5;
+enum class Region : std::uint8_t { weights, kv_cache, kv_wide, compute_buffer, output_buffer, runtime_heap };
+inline constexpr std::size_t kRegions = 6;
 
 struct Allocation {
   AllocName name{};

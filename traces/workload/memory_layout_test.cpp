@@ -105,6 +105,17 @@ TEST(MemoryLayout, GrowsWithTheContextOnlyWhereItMust) {
   }
 }
 
+TEST(MemoryLayout, NamesTheRoomOfTokensInF16) {
+  LlmRun run = run_of(llama3_8b());
+  EXPECT_EQ(at(allocations(run, 1024), Region::kv_wide).bytes, 0_B);
+  run.engine.kv = config::parse_kv_spec("q8_0+first=4+recent=64");
+  const MemoryLayout layout = allocations(run, 1024);
+  // 1024 tokens of 32 layers x 8 heads x 2 x 4 blocks of 34 B; 4 first, 64 recent and 512 coming ones in F16.
+  EXPECT_EQ(at(layout, Region::kv_cache).bytes, Bytes(1024LL * 32 * 8 * 2 * 4 * 34));
+  EXPECT_EQ(at(layout, Region::kv_wide).bytes, 131'072_B * (4 + 64 + 512));
+  EXPECT_EQ(to_string(at(layout, Region::kv_wide).name), "KV cache, tokens kept in F16");
+}
+
 TEST(MemoryLayout, TakesItsRunFromAScenario) {
   config::RunSpec spec;
   spec.model = phi3_mini();

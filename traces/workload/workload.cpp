@@ -76,7 +76,7 @@ class LlmWorkload::Impl {
         layout_(allocations(run, context_)),
         addresses_(place(layout_, run.page, run.base)),
         graph_(make_graph(run)),
-        cache_(kv_shape(run, context_), address(Region::kv_cache), KvPayload::none),
+        cache_(kv_shape(run, context_), address(Region::kv_cache), KvPayload::none, address(Region::kv_wide)),
         emitter_({.threads = run.workload.threads,
                   .columns = run.engine.prefill_columns,
                   .attention = {.heads = run.model.heads, .kv_tile = run.engine.kv_tile}},
