@@ -348,13 +348,18 @@ class Kernel {
   }
 
   std::uint64_t operations() const {
-    const config::KvSpec& kv = cache_.shape().spec;
-    const double per_pair =
-        static_cast<double>(head_dim_) / 32 * (simd_ops_per_32(kv.k) + simd_ops_per_32(kv.v)) +
-        kSoftmaxOpsPerScore;
+    const KvShape& kv = cache_.shape();
+    const auto keys = static_cast<double>(head_dim_);
+    const double values = kv.latent > 0 ? static_cast<double>(kv.latent) : keys;
+    const double per_pair = keys / 32 * simd_ops_per_32(kv.spec.k) +
+                            values / 32 * simd_ops_per_32(kv.latent > 0 ? kv.spec.k : kv.spec.v) +
+                            kSoftmaxOpsPerScore;
     double sum = 0;
+    std::uint64_t of_head = 0;
     for (Head head = task_.kv_heads.first; head < task_.kv_heads.last; ++head) {
-      sum += static_cast<double>(pairs(head)) * static_cast<double>(group_);
+      const bool alike = head > task_.kv_heads.first && !cache_.policy().ranks();  // they keep the same tokens
+      of_head = alike ? of_head : pairs(head);
+      sum += static_cast<double>(of_head) * static_cast<double>(group_);
     }
     return checked_operations(sum * per_pair);
   }
