@@ -26,7 +26,7 @@ void check_latent(const LlmSpec& model, const Place& place) {
     return;
   }
   if (model.kv_heads != 1) {
-    place.error("kv_heads", "latent attention keeps one vector for all heads: kv_heads must be 1");
+    place.error("latent", "latent attention keeps one vector for all heads: kv_heads must be 1");
   }
   if (model.latent->rope_dim >= model.head_dim) {
     place.error("latent.rope_dim", fmt::format("{} of a head's {} numbers carry the position; leave some",

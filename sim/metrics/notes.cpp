@@ -62,6 +62,9 @@ std::vector<std::string> notes_of(const config::RunSpec& spec) {
   }
   add_fidelity_notes(spec, notes);
   const config::EngineSpec plain;
+  if (spec.engine.kv_cache == config::KvCacheUse::recomputed && spec.engine.ubatch != plain.ubatch) {
+    notes.push_back("engine.ubatch has no effect: without a KV cache a step computes all tokens together");
+  }
   if (spec.engine.kv_layout != config::KvLayout::paged) {
     Keys keys;
     if (spec.engine.kv_block != plain.kv_block) {

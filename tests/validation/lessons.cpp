@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // make lessons: measures the tables of scenarios/lessons/*/README.md and prints them in Markdown. An argument
-// (a8, c2, c2_checks, c3, c4, c5, c6, pi5) asks for one of them.
+// (a8, a10, c2, c2_checks, c3, c4, c5, c6, pi5) asks for one of them.
 #include <array>
 #include <cstdio>
 #include <exception>
@@ -211,6 +211,20 @@ void a8() {
   }
 }
 
+void a10() {
+  say("\n## A10: N tokens one by one, without a KV cache and with it\n");
+  say("| N | KV cache | K and V computed | all N tokens | the last token | DRAM read | K and V | compute buffer |\n"
+      "|---|---|---|---|---|---|---|---|");
+  for (const int tokens : {2, 10, 20, 40, 80}) {
+    for (const bool cached : {false, true}) {
+      const CacheFigures f = measure_cache({.tokens = tokens, .cached = cached});
+      say(fmt::format("| {} | {} | {:.0f} | {:.2f} s | {:.0f} ms | {:.1f} GB | {:.2f} MiB | {:.1f} MiB |",
+                      tokens, cached ? "kept" : "none", f.computed, f.total / 1e3, f.last, f.read / 1e9,
+                      f.kv_bytes / (1 << 20), f.scratch_bytes / (1 << 20)));
+    }
+  }
+}
+
 void c5() {
   say("\n## C5: one layer's attention of 2048 tokens, against the SRAM of each core\n");
   say("| SRAM | method | tile | in SRAM | DRAM traffic | attention | MACs alone | waiting for DRAM |\n"
@@ -270,6 +284,7 @@ int run(std::string_view wanted) {
   };
   bool told = false;
   for (const Lesson& lesson : {Lesson{"a8", a8},
+                               {"a10", a10},
                                {"c2", c2},
                                {"c2_checks", c2_checks},
                                {"c3", c3},
@@ -283,7 +298,7 @@ int run(std::string_view wanted) {
     }
   }
   if (!told) {
-    fmt::print(stderr, "lessons: '{}' is none of a8, c2, c2_checks, c3, c4, c5, c6, pi5\n", wanted);
+    fmt::print(stderr, "lessons: '{}' is none of a8, a10, c2, c2_checks, c3, c4, c5, c6, pi5\n", wanted);
   }
   return told ? 0 : 2;
 }
