@@ -118,15 +118,15 @@ class Reader {
     if (!has_latent()) {
       return std::nullopt;
     }
-    return LatentAttention{.kv_rank = required("attention.kv_lora_rank"),
-                           .q_rank = file_.tensor("blk.0.attn_q_a.weight") == nullptr
-                                         ? 0
-                                         : required("attention.q_lora_rank"),
-                           .rope_dim = required("rope.dimension_count"),
-                           .value_dim = required("attention.value_length_mla")};
+    return LatentAttention{
+        .kv_rank = required("attention.kv_lora_rank"),
+        .q_rank = file_.tensor("blk.0.attn_q_a.weight") == nullptr ? 0 : required("attention.q_lora_rank"),
+        .rope_dim = required("rope.dimension_count"),
+        .value_dim = required("attention.value_length_mla")};
   }
 
-  /// Gemma 2 alternates, Gemma 3 has five to one, where the file does not say (llama.cpp src/models/gemma*.cpp).
+  /// Gemma 2 alternates, Gemma 3 has five to one, where the file does not say (llama.cpp
+  /// src/models/gemma*.cpp).
   [[nodiscard]] std::optional<LocalLayers> local_layers() const {
     if (!has_local_layers()) {
       return std::nullopt;
@@ -147,8 +147,8 @@ class Reader {
   /// One truth per layer: whether it is local.
   [[nodiscard]] LocalLayers from_mask(std::int64_t window, const std::vector<std::int64_t>& mask) const {
     const auto first_global = std::ranges::find(mask, 0) - mask.begin();
-    const auto next_local = std::find_if(mask.begin() + first_global, mask.end(),
-                                         [](std::int64_t local) { return local != 0; });
+    const auto next_local =
+        std::find_if(mask.begin() + first_global, mask.end(), [](std::int64_t local) { return local != 0; });
     const LocalLayers layers{.window = window,
                              .count = first_global,
                              .period = std::max<std::int64_t>(1, next_local - mask.begin())};

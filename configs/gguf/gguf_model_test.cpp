@@ -295,8 +295,7 @@ TEST_F(GgufModel, GemmaHasLocalLayersAndNormsBehind) {
             (LocalLayers{.window = 512, .count = 3, .period = 4}));
   EXPECT_EQ(local(gemma("gemma3"), with_mask({1, 1, 0, 1, 1, 0, 1})),
             (LocalLayers{.window = 512, .count = 2, .period = 3}));
-  EXPECT_EQ(local(gemma("gemma3"), with_mask({1, 1})),
-            (LocalLayers{.window = 512, .count = 2, .period = 2}));
+  EXPECT_EQ(local(gemma("gemma3"), with_mask({1, 1})), (LocalLayers{.window = 512, .count = 2, .period = 2}));
 
   Llama odd = gemma("gemma3");
   with_mask({1, 0, 1, 1, 0})(odd);
@@ -344,9 +343,9 @@ Llama deepseek(bool down_projected) {
 TEST_F(GgufModel, LatentAttentionRunsWithoutExperts) {
   for (const bool down_projected : {false, true}) {
     const GgufFile made = file(deepseek(down_projected).file);
-    EXPECT_EQ(llm_spec(made).latent,
-              (LatentAttention{
-                  .kv_rank = 32, .q_rank = down_projected ? 32 : 0, .rope_dim = 8, .value_dim = 16}));
+    EXPECT_EQ(
+        llm_spec(made).latent,
+        (LatentAttention{.kv_rank = 32, .q_rank = down_projected ? 32 : 0, .rope_dim = 8, .value_dim = 16}));
     EXPECT_EQ(llm_spec(made).head_dim, 24);
     EXPECT_EQ(tensors(made).size(), made.tensors().size());
   }

@@ -157,7 +157,8 @@ TEST_F(ScenarioTest, RefusesOverridesThatNoTableKnows) {
   EXPECT_EQ(error_of(kPlain, {"engine.ubach=5"}),
             "--set engine.ubach=5: engine.ubach: unknown key, did you mean 'ubatch'?; known here: weights, "
             "kv, kv_cache, kv_layout, kv_block, kv_block_order, kv_row_alignment, ubatch, "
-            "context_padding, prefill_columns, kv_tile, kv_walk, kv_read_padding, v_transposed, repack, sampler_operations, barrier, runtime_heap");
+            "context_padding, prefill_columns, kv_tile, kv_walk, kv_read_padding, v_transposed, repack, "
+            "sampler_operations, barrier, runtime_heap");
   EXPECT_THAT(error_of(kPlain, {"engine.ubatch.x=1"}),
               StartsWith("--set engine.ubatch.x=1: engine.ubatch: expects a whole number, found a map"));
   EXPECT_EQ(error_of(kPlain, {"device.clusters.2.count=1"}),

@@ -33,8 +33,7 @@ void check_latent(const LlmSpec& model, const Place& place) {
                                                model.latent->rope_dim, model.head_dim));
   }
   if (model.fused_qkv || model.qkv_bias || model.qk_norm || model.local) {
-    place.error("latent",
-                "latent attention goes with none of fused_qkv, qkv_bias, qk_norm and local layers");
+    place.error("latent", "latent attention goes with none of fused_qkv, qkv_bias, qk_norm and local layers");
   }
 }
 
@@ -123,8 +122,10 @@ const Schema<LlmSpec>& schema<LlmSpec>() {
        field("layers", &T::layers, "decoder layers (block_count)").between(1, 1024),
        field("width", &T::width, "numbers per token between layers (embedding_length)").between(1, 131072),
        field("heads", &T::heads, "query heads (attention.head_count)").between(1, 1024),
-       field("kv_heads", &T::kv_heads, "key and value heads (attention.head_count_kv); latent: 1").between(1, 1024),
-       field("head_dim", &T::head_dim, "numbers per head (attention.key_length; latent: key_length_mla)").between(1, 1024),
+       field("kv_heads", &T::kv_heads, "key and value heads (attention.head_count_kv); latent: 1")
+           .between(1, 1024),
+       field("head_dim", &T::head_dim, "numbers per head (attention.key_length; latent: key_length_mla)")
+           .between(1, 1024),
        field("ffn", &T::ffn, "inner width of the feed-forward network (feed_forward_length)")
            .between(1, 1 << 20),
        field("vocabulary", &T::vocabulary, "tokens known (vocab_size)").between(1, 1 << 24),

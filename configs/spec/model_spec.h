@@ -37,20 +37,20 @@ struct LatentAttention {
 struct LlmSpec {
   std::string name;
   std::string description;
-  std::int64_t layers = 0;        ///< block_count
-  std::int64_t width = 0;         ///< embedding_length
-  std::int64_t heads = 0;         ///< attention.head_count
-  std::int64_t kv_heads = 0;      ///< attention.head_count_kv
-  std::int64_t head_dim = 0;      ///< attention.key_length = attention.value_length
-  std::int64_t ffn = 0;           ///< feed_forward_length
-  std::int64_t vocabulary = 0;    ///< vocab_size
-  std::int64_t context = 0;       ///< context_length: what the model was trained for
-  bool tied_embeddings = false;   ///< the output matrix is the embedding matrix
-  bool qkv_bias = false;          ///< Qwen2
-  bool qk_norm = false;           ///< Qwen3: RMSNorm over each head of Q and K
-  bool fused_qkv = false;         ///< Phi-3: one tensor for Q, K and V, one for gate and up
-  bool post_norms = false;        ///< Gemma 2 and 3: RMSNorm of what attention and network add
-  std::int64_t rope_factors = 0;  ///< F32 values of rope_freqs.weight (Llama 3.1 and later), else 0
+  std::int64_t layers = 0;                  ///< block_count
+  std::int64_t width = 0;                   ///< embedding_length
+  std::int64_t heads = 0;                   ///< attention.head_count
+  std::int64_t kv_heads = 0;                ///< attention.head_count_kv
+  std::int64_t head_dim = 0;                ///< attention.key_length = attention.value_length
+  std::int64_t ffn = 0;                     ///< feed_forward_length
+  std::int64_t vocabulary = 0;              ///< vocab_size
+  std::int64_t context = 0;                 ///< context_length: what the model was trained for
+  bool tied_embeddings = false;             ///< the output matrix is the embedding matrix
+  bool qkv_bias = false;                    ///< Qwen2
+  bool qk_norm = false;                     ///< Qwen3: RMSNorm over each head of Q and K
+  bool fused_qkv = false;                   ///< Phi-3: one tensor for Q, K and V, one for gate and up
+  bool post_norms = false;                  ///< Gemma 2 and 3: RMSNorm of what attention and network add
+  std::int64_t rope_factors = 0;            ///< F32 values of rope_freqs.weight (Llama 3.1 and later), else 0
   std::optional<LocalLayers> local{};       ///< none: every layer sees all tokens
   std::optional<LatentAttention> latent{};  ///< none: K and V of each KV head are kept
 

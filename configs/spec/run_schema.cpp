@@ -134,22 +134,25 @@ const Schema<EngineSpec>& schema<EngineSpec>() {
        field("kv_tile", &T::kv_tile, "cached tokens per tile of the attention kernel (assumed)")
            .between(1, 65536)
            .optional(),
-       field("kv_walk", &T::kv_walk,
-             "attention goes over a KV head's cells once for all query heads that read them, kv_head, or once "
-             "for each, query_head (ggml-cpu's flash attention)")
+       field(
+           "kv_walk", &T::kv_walk,
+           "attention goes over a KV head's cells once for all query heads that read them, kv_head, or once "
+           "for each, query_head (ggml-cpu's flash attention)")
            .optional(),
-       field("kv_read_padding", &T::kv_read_padding,
-             "attention reads whole multiples of so many cells and masks what is not in use (llama.cpp without "
-             "flash attention: 256); 1: only those in use")
+       field(
+           "kv_read_padding", &T::kv_read_padding,
+           "attention reads whole multiples of so many cells and masks what is not in use (llama.cpp without "
+           "flash attention: 256); 1: only those in use")
            .between(1, 65536)
            .optional(),
        field("v_transposed", &T::v_transposed,
              "V lies [head][number][token], as llama.cpp keeps it without flash attention: a token's V is "
              "written one number per row")
            .optional(),
-       field("repack", &T::repack,
-             "matrices in Q4_0 and Q4_K are read from a copy in another order, in anonymous memory beside the "
-             "file (llama.cpp's CPU_REPACK buffer)")
+       field(
+           "repack", &T::repack,
+           "matrices in Q4_0 and Q4_K are read from a copy in another order, in anonymous memory beside the "
+           "file (llama.cpp's CPU_REPACK buffer)")
            .optional(),
        field("sampler_operations", &T::sampler_operations,
              "128-bit SIMD operations per vocabulary entry to choose the next token, on one thread (assumed: "

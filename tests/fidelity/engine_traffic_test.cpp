@@ -34,21 +34,69 @@ struct Row {
   std::array<double, 4> fills_mb;  ///< in kSizes; 0: not measured
 };
 
-const std::vector<Row> kRows{
-    {"f16, 129 cached", "f16", 129, true, true, 266'240, 2'048, 38'016 + 18'368 + 166'144,
-     {3.29, 3.20, 3.18, 3.18}},
-    {"f16, 129 cached, no repack", "f16", 129, true, false, 266'240, 2'048, 38'016 + 18'368 + 164'992,
-     {3.29, 3.20, 3.18, 3.18}},
-    {"q8_0, 129 cached", "q8_0", 129, true, true, 141'824, 1'536, 39'168 + 18'304 + 177'600,
-     {3.21, 3.12, 3.10, 0}},
-    {"f16, 4097 cached", "f16", 4097, true, true, 8'392'704, 2'048, 48'320 + 18'368 + 311'296,
-     {20.1, 20.1, 11.5, 11.5}},
-    {"f16, 4097 cached, no flash attention", "f16", 4097, false, true, 8'912'896, 33'792,
-     125'568 + 18'496 + 325'184, {13.3, 12.6, 12.1, 12.1}},
-    {"q8_0, 4097 cached", "q8_0", 4097, true, true, 4'459'008, 1'536, 48'384 + 18'304 + 323'392,
-     {20.3, 12.4, 7.6, 7.6}},
-    {"q4_0, 4097 cached", "q4_0", 4097, true, true, 2'360'832, 1'024, 48'384 + 18'368 + 341'824,
-     {13.0, 5.6, 5.5, 0}}};
+const std::vector<Row> kRows{{"f16, 129 cached",
+                              "f16",
+                              129,
+                              true,
+                              true,
+                              266'240,
+                              2'048,
+                              38'016 + 18'368 + 166'144,
+                              {3.29, 3.20, 3.18, 3.18}},
+                             {"f16, 129 cached, no repack",
+                              "f16",
+                              129,
+                              true,
+                              false,
+                              266'240,
+                              2'048,
+                              38'016 + 18'368 + 164'992,
+                              {3.29, 3.20, 3.18, 3.18}},
+                             {"q8_0, 129 cached",
+                              "q8_0",
+                              129,
+                              true,
+                              true,
+                              141'824,
+                              1'536,
+                              39'168 + 18'304 + 177'600,
+                              {3.21, 3.12, 3.10, 0}},
+                             {"f16, 4097 cached",
+                              "f16",
+                              4097,
+                              true,
+                              true,
+                              8'392'704,
+                              2'048,
+                              48'320 + 18'368 + 311'296,
+                              {20.1, 20.1, 11.5, 11.5}},
+                             {"f16, 4097 cached, no flash attention",
+                              "f16",
+                              4097,
+                              false,
+                              true,
+                              8'912'896,
+                              33'792,
+                              125'568 + 18'496 + 325'184,
+                              {13.3, 12.6, 12.1, 12.1}},
+                             {"q8_0, 4097 cached",
+                              "q8_0",
+                              4097,
+                              true,
+                              true,
+                              4'459'008,
+                              1'536,
+                              48'384 + 18'304 + 323'392,
+                              {20.3, 12.4, 7.6, 7.6}},
+                             {"q4_0, 4097 cached",
+                              "q4_0",
+                              4097,
+                              true,
+                              true,
+                              2'360'832,
+                              1'024,
+                              48'384 + 18'368 + 341'824,
+                              {13.0, 5.6, 5.5, 0}}};
 
 config::TensorType type(const char* name, std::int64_t block, std::int64_t bytes) {
   config::TensorType t;
@@ -165,18 +213,17 @@ TEST_P(EngineTraffic, IsThatOfTheRealEngine) {
   if (row.flash) {  // each query head's walk; a quantised vector's bytes, of which its lines are more
     const std::int64_t cells = row.cached + 1;
     const std::int64_t cell = trace::bytes_per_token({.layers = 4,
-                                               .kv_heads = 2,
-                                               .head_dim = 64,
-                                               .capacity = 1,
-                                               .spec = config::parse_kv_spec(row.kv)})
+                                                      .kv_heads = 2,
+                                                      .head_dim = 64,
+                                                      .capacity = 1,
+                                                      .spec = config::parse_kv_spec(row.kv)})
                                   .count();
     EXPECT_EQ(kv_loads(extents), 2 * cells * cell);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Rows, EngineTraffic, ::testing::ValuesIn(kRows), [](const auto& row) {
-  return fmt::format("Row{}", row.index + 1);
-});
+INSTANTIATE_TEST_SUITE_P(Rows, EngineTraffic, ::testing::ValuesIn(kRows),
+                         [](const auto& row) { return fmt::format("Row{}", row.index + 1); });
 
 }  // namespace
 }  // namespace kvsim::testing

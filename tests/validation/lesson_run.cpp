@@ -72,9 +72,9 @@ LessonFigures measure(const LessonPoint& point) {
 CacheFigures measure_cache(const CachePoint& point) {
   std::vector<std::string> arguments = {"run", "scenarios/lessons/a10_no_cache/recompute.yaml", "--format",
                                         "json"};
-  std::vector<std::string> changes = {fmt::format("workload.generate={}", point.tokens - 1),
-                                      std::string("engine.kv_cache=") +
-                                          (point.cached ? "kept" : "recomputed")};
+  std::vector<std::string> changes = {
+      fmt::format("workload.generate={}", point.tokens - 1),
+      std::string("engine.kv_cache=") + (point.cached ? "kept" : "recomputed")};
   changes.insert(changes.end(), point.changes.begin(), point.changes.end());
   for (const std::string& change : changes) {
     arguments.insert(arguments.end(), {"--set", change});

@@ -213,7 +213,8 @@ void a8() {
 
 void a10() {
   say("\n## A10: N tokens one by one, without a KV cache and with it\n");
-  say("| N | KV cache | K and V computed | all N tokens | the last token | DRAM read | K and V | compute buffer |\n"
+  say("| N | KV cache | K and V computed | all N tokens | the last token | DRAM read | K and V | compute "
+      "buffer |\n"
       "|---|---|---|---|---|---|---|---|");
   for (const int tokens : {2, 10, 20, 40, 80}) {
     for (const bool cached : {false, true}) {

@@ -333,11 +333,12 @@ class Kernel {
       const std::int64_t missing = (config::kTopkPage - cells % config::kTopkPage) % config::kTopkPage;
       return static_cast<std::uint64_t>(topk - missing) + lane.size(KvPoolKind::wide);
     }
-    if (lane.in_order() && !cache_.policy().budget()) {
-      return visible_pairs(task_.first, task_.queries);
-    }
     std::uint64_t count = 0;
     for (std::uint32_t q = 0; q < task_.queries; ++q) {
+      if (const auto seen = cache_.policy().seen_by(position(q))) {
+        count += static_cast<std::uint64_t>(*seen);
+        continue;
+      }
       for (const KvPoolKind pool : kKvPools) {
         for (std::uint32_t cell = 0; cell < lane.end(pool); ++cell) {
           count += sees(position(q), lane.at({.pool = pool, .index = cell})) ? 1 : 0;
@@ -357,7 +358,8 @@ class Kernel {
     double sum = 0;
     std::uint64_t of_head = 0;
     for (Head head = task_.kv_heads.first; head < task_.kv_heads.last; ++head) {
-      const bool alike = head > task_.kv_heads.first && !cache_.policy().ranks();  // they keep the same tokens
+      const bool alike =
+          head > task_.kv_heads.first && !cache_.policy().ranks();  // they keep the same tokens
       of_head = alike ? of_head : pairs(head);
       sum += static_cast<double>(of_head) * static_cast<double>(group_);
     }

@@ -81,7 +81,8 @@ KvPool::KvPool(const KvShape& shape, const Formats& formats, std::int64_t cells,
       heads_(static_cast<std::size_t>(shape.kv_heads)),
       head_dim_(static_cast<std::size_t>(shape.head_dim)),
       cells_(static_cast<std::size_t>(cells)),
-      sides_{{.format = formats.k}, {.format = formats.v, .transposed = shape.v_transposed && shape.latent == 0}},
+      sides_{{.format = formats.k},
+             {.format = formats.v, .transposed = shape.v_transposed && shape.latent == 0}},
       base_(base) {
   constexpr const char* kWhat = "the KV cache";
   for (Side& side : sides_) {

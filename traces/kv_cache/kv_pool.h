@@ -64,7 +64,7 @@ class KvPool {
     config::KvFormat format;
     bool transposed = false;
     Bytes head_bytes{};  ///< 0: not kept
-    Bytes offset{};  ///< in a layer
+    Bytes offset{};      ///< in a layer
   };
   [[nodiscard]] const Side& of(KvSide side) const { return sides_[static_cast<std::size_t>(side)]; }
   template <class Visit>

@@ -25,7 +25,7 @@ struct KvShape {
   Bytes head_alignment{1};    ///< a head's vector is padded to a multiple of this; 64 B is a cache line
   config::KvLayout layout = config::KvLayout::token_major;
   bool v_transposed = false;  ///< V lies [head][number][token], whatever the layout of K
-  std::int64_t block = 16;  ///< tokens of a page, if paged
+  std::int64_t block = 16;    ///< tokens of a page, if paged
   config::KvBlockOrder block_order = config::KvBlockOrder::in_order;
   std::uint64_t seed = 1;  ///< of the order of shuffled pages
 };

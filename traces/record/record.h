@@ -122,7 +122,8 @@ struct Mark {
   Operator op = Operator::none;
   Layer layer{};
   std::uint32_t tokens = 0;  ///< computed in this step
-  std::uint32_t depth = 0;   ///< tokens of prompt and answer that earlier steps computed, in the KV cache if there is one
+  std::uint32_t depth =
+      0;  ///< tokens of prompt and answer that earlier steps computed, in the KV cache if there is one
   std::uint32_t request = 0;
 
   bool operator==(const Mark&) const = default;

@@ -11,14 +11,15 @@ namespace {
 
 /// Layers of the model, global and local ones.
 std::array<std::int64_t, 2> count_layers(const config::LlmSpec& model) {
-  const std::int64_t locals = model.local ? local_layers({.layers = model.layers,
-                                                          .period = model.local->period,
-                                                          .locals = model.local->count})
-                                          : 0;
+  const std::int64_t locals =
+      model.local ? local_layers(
+                        {.layers = model.layers, .period = model.local->period, .locals = model.local->count})
+                  : 0;
   return {model.layers - locals, locals};
 }
 
-/// Of what an engine does about tokens only a window has a meaning where the model has one: the smaller holds.
+/// Of what an engine does about tokens only a window has a meaning where the model has one: the smaller
+/// holds.
 config::KvSpec local_spec(config::KvSpec spec, std::int64_t window) {
   const bool windowed = spec.window > 0 && spec.h2o == 0 && spec.entropy == 0 && spec.sinks == 0;
   spec.window = windowed ? std::min(spec.window, window) : window;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers that see a window, latent attention, no cache, and an engine's habits: sizes, and what a run touches.
+// Layers that see a window, latent attention, no cache, and an engine's habits: sizes, and what a run
+// touches.
 #include "traces/workload/kv_classes.h"
 
 #include <set>
@@ -68,8 +69,9 @@ TEST(LocalLayers, AddUpToWhatLlamaCppAllocates) {
     const char* kv;
     std::vector<std::int64_t> mib;  // at 4096, 8192 and 32768 tokens, rounded
   };
-  for (const Case& c : {Case{gemma2_2b(), "f16", {416, 650, 1898}}, Case{gemma2_2b(), "q8_0", {221, 345, 1008}},
-                        Case{gemma3_1b(), "q8_0", {20, 29, 80}}, Case{gemma3_1b(), "q4_0", {11, 15, 42}}}) {
+  for (const Case& c :
+       {Case{gemma2_2b(), "f16", {416, 650, 1898}}, Case{gemma2_2b(), "q8_0", {221, 345, 1008}},
+        Case{gemma3_1b(), "q8_0", {20, 29, 80}}, Case{gemma3_1b(), "q4_0", {11, 15, 42}}}) {
     std::vector<std::int64_t> mib;
     for (const std::int64_t context : {4096, 8192, 32768}) {
       const LlmRun run = run_of(c.model, c.kv);
@@ -102,7 +104,8 @@ TEST(LocalLayers, AreNumberedWithinTheirClass) {
 }
 
 TEST(LocalLayers, ReadTheirWindowAlone) {
-  LlmRun run = test_run(gemma3_1b(), weight_format("F16"), {.prompt = 1300, .cached = 1200, .generate = 2});
+  LlmRun run = test_run(gemma3_1b(), weight_format("F16"),
+                        {.prompt = 1300, .cached = 1200, .generate = 2, .threads = 1});
   constexpr std::int64_t kRow = 2 * 256 * 2;  // K and V of the one KV head
   const std::vector<Step> steps = all_steps_of(run);
   ASSERT_EQ(steps.size(), 6U) << "a ubatch, two tokens, probes at 1024, 512 and 0";
@@ -120,7 +123,9 @@ TEST(LocalLayers, ReadTheirWindowAlone) {
 }
 
 TEST(LocalLayers, KeepTheirWindowWhateverStaysInTheOthers) {
-  const auto bytes = [](const char* kv, Region which) { return region(run_of(gemma3_1b(), kv), 8192, which); };
+  const auto bytes = [](const char* kv, Region which) {
+    return region(run_of(gemma3_1b(), kv), 8192, which);
+  };
   EXPECT_EQ(bytes("f16+h2o=1024", Region::kv_window), 22_MiB);
   EXPECT_EQ(bytes("f16+h2o=1024", Region::kv_cache), Bytes(4 * 1024 * (1023 + 512)));
   EXPECT_EQ(bytes("f16+window=1024+sinks=4", Region::kv_window), 22_MiB);
@@ -162,10 +167,10 @@ TEST(Latent, OperatorsAreThoseOfTheAbsorbedForm) {
   EXPECT_THAT(operators(dense_deepseek_lite()),
               ElementsAre(attn_norm, q_proj, kv_latent, latent_norm, rope, q_absorb, kv_append, attention,
                           v_absorb, attn_output, ffn_norm, ffn_gate, ffn_up, activation, ffn_down));
-  EXPECT_THAT(operators(dense_deepseek_v3()),
-              ElementsAre(attn_norm, q_latent, latent_norm, q_proj, kv_latent, latent_norm, rope, q_absorb,
-                          kv_append, attention, v_absorb, attn_output, ffn_norm, ffn_gate, ffn_up, activation,
-                          ffn_down));
+  EXPECT_THAT(
+      operators(dense_deepseek_v3()),
+      ElementsAre(attn_norm, q_latent, latent_norm, q_proj, kv_latent, latent_norm, rope, q_absorb, kv_append,
+                  attention, v_absorb, attn_output, ffn_norm, ffn_gate, ffn_up, activation, ffn_down));
   EXPECT_THAT(operators(gemma3_1b()),
               ElementsAre(attn_norm, q_proj, k_proj, v_proj, qk_norm, rope, kv_append, attention, attn_output,
                           attn_post_norm, ffn_norm, ffn_gate, ffn_up, activation, ffn_down, ffn_post_norm));

@@ -54,8 +54,8 @@ using MemoryLayout = std::array<Allocation, kRegions>;
 [[nodiscard]] std::int64_t context_tokens(const config::WorkloadSpec& workload);
 /// Prompt tokens that are computed together at most.
 [[nodiscard]] std::int64_t ubatch_tokens(const config::EngineSpec& engine, std::int64_t context_tokens);
-/// llama.cpp copies matrices of these types into an order that its kernels read faster, but not the embedding,
-/// from which it looks up rows (ggml-cpu/repack.cpp).
+/// llama.cpp copies matrices of these types into an order that its kernels read faster, but not the
+/// embedding, from which it looks up rows (ggml-cpu/repack.cpp).
 [[nodiscard]] bool is_repacked(const config::EngineSpec& engine, const config::TensorInfo& tensor);
 
 /// Addresses of the layout's regions, one behind the other, each at the beginning of a page.

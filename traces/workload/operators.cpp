@@ -210,12 +210,12 @@ void OperatorEmitter::emit(const Append& work, const Thread& thread) {
   thread.compute(static_cast<double>(tokens.count() * width) / 4 * kAppendOps);
 }
 
-/// Threads share the KV heads; or the query heads, where each goes over the cells itself, or where one KV head
-/// serves them all.
+/// Threads share the KV heads; or the query heads, where each goes over the cells itself, or where one KV
+/// head serves them all.
 void OperatorEmitter::emit(const Attend& work, const Thread& thread) {
   const KvShape& kv = caches_[work.kv.cache].shape();
   const std::int64_t group = settings_.heads / kv.kv_heads;
-  const bool by_query = settings_.kv_walk == config::KvWalk::query_head || kv.latent > 0;
+  const bool by_query = settings_.kv_walk == config::KvWalk::query_head || kv.kv_heads == 1;
   const std::int64_t unit = by_query ? 1 : group;
   const Share units = leading_share(settings_.heads / unit, settings_.threads, thread.index);
   if (units.count() == 0) {
@@ -267,7 +267,8 @@ void OperatorEmitter::attend_walk(const Attend& work, const Walk& walk, Stream s
          {}, sink);
 }
 
-/// Cells behind those in use, up to a multiple of the padding: what a kernel reads that masks them afterwards.
+/// Cells behind those in use, up to a multiple of the padding: what a kernel reads that masks them
+/// afterwards.
 void OperatorEmitter::read_padding(const KvLayer& kv, const HeadRange& heads, Stream stream,
                                    AccessSink& sink) const {
   const KvCache& cache = caches_[kv.cache];

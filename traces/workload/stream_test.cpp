@@ -61,8 +61,8 @@ void vary(LlmRun& run, Rng& rng) {
   model.post_norms = rng.below(2) == 0;
   if (rng.below(3) == 0) {
     const std::int64_t period = rng.between(1, 3);
-    model.local = config::LocalLayers{
-        .window = rng.between(1, 40), .count = rng.between(1, period), .period = period};
+    model.local =
+        config::LocalLayers{.window = rng.between(1, 40), .count = rng.between(1, period), .period = period};
   } else if (rng.below(2) == 0) {
     model.kv_heads = 1;
     model.fused_qkv = model.qkv_bias = model.qk_norm = false;

@@ -113,11 +113,11 @@ class LlmWorkload::Impl {
   [[nodiscard]] Address address(Region region) const { return addresses_[static_cast<std::size_t>(region)]; }
 
   [[nodiscard]] std::vector<Node> make_graph(const LlmRun& run) const {
-    return build_graph(run, {.weights = address(Region::weights),
-                             .repacked = address(Region::repacked),
-                             .activations =
-                                 place_activations(run.model, ubatch_, address(Region::compute_buffer)),
-                             .logits = address(Region::output_buffer)});
+    return build_graph(run,
+                       {.weights = address(Region::weights),
+                        .repacked = address(Region::repacked),
+                        .activations = place_activations(run.model, ubatch_, address(Region::compute_buffer)),
+                        .logits = address(Region::output_buffer)});
   }
 
   [[nodiscard]] std::vector<KvCache> make_caches(const LlmRun& run) const {
