@@ -37,6 +37,17 @@ void check_groups(const EngineSpec& engine, const KvFormat& format) {
   }
 }
 
+/// A transposed V has no vectors to lay out: each of its numbers has an address of its own.
+void check_transposed(const EngineSpec& engine, const Place& place) {
+  const KvNumber v = engine.kv.v.number;
+  const bool plain = v == KvNumber::f32 || v == KvNumber::f16 || v == KvNumber::bf16;
+  if (engine.v_transposed &&
+      (!plain || engine.kv_layout == KvLayout::paged || engine.kv_row_alignment > 1_B)) {
+    place.error("engine.v_transposed",
+                "needs V in f32, f16 or bf16, a kv_layout that is not paged, and kv_row_alignment 1 B");
+  }
+}
+
 /// Without a cache no token waits in one, and none leaves it.
 void check_recomputed(const RunSpec& run, const Place& place) {
   if (run.engine.kv_cache != KvCacheUse::recomputed) {
@@ -71,6 +82,7 @@ void check_run(const RunSpec& run, const Place& place) {
                             run.workload.cached, run.workload.prompt));
   }
   check_recomputed(run, place);
+  check_transposed(run.engine, place);
   try {
     static_cast<void>(tensors(run.model, run.engine.weights));
   } catch (const UserError& error) {
