@@ -18,9 +18,11 @@ namespace kvsim::config {
 namespace {
 
 /// Decoders of norm, Q K V, RoPE, attention, norm, gated network: what LlmSpec can express.
-constexpr std::array<std::string_view, 4> kArchitectures{"llama", "phi3", "qwen2", "qwen3"};
+constexpr std::array<std::string_view, 7> kArchitectures{"deepseek2", "gemma2", "gemma3", "llama",
+                                                         "phi3",      "qwen2",  "qwen3"};
 constexpr std::int64_t kMaxHashed = std::int64_t{64} << 20;
 constexpr std::size_t kMaxName = 100;
+constexpr std::int64_t kMaxPeriod = 1024;
 
 /// Keys, after "{arch}.", that say that a model has what LlmSpec has not.
 struct Foreign {
@@ -29,8 +31,6 @@ struct Foreign {
 };
 constexpr std::array kForeign{
     Foreign{"expert_count", "experts"},
-    Foreign{"attention.kv_lora_rank", "latent attention (MLA)"},
-    Foreign{"attention.sliding_window_pattern", "layers with and without a window"},
     Foreign{"attention.shared_kv_layers", "layers that share K and V"},
     Foreign{"ssm.state_size", "recurrent state"},
     Foreign{"wkv.head_size", "recurrent state"},
@@ -51,7 +51,9 @@ class Reader {
     model.width = required("embedding_length");
     model.heads = required("attention.head_count");
     model.kv_heads = optional("attention.head_count_kv").value_or(model.heads);
-    model.head_dim = head_dim(model);
+    model.latent = latent();
+    model.head_dim = model.latent ? required("attention.key_length_mla") : head_dim(model);
+    model.local = local_layers();
     model.ffn = required("feed_forward_length");
     model.vocabulary = vocabulary();
     model.context = required("context_length");
@@ -60,6 +62,7 @@ class Reader {
     model.qkv_bias =
         file_.tensor("blk.0.attn_q.bias") != nullptr || file_.tensor("blk.0.attn_qkv.bias") != nullptr;
     model.qk_norm = file_.tensor("blk.0.attn_q_norm.weight") != nullptr;
+    model.post_norms = file_.tensor("blk.0.post_attention_norm.weight") != nullptr;
     model.rope_factors = rope_factors();
     return model;
   }
@@ -89,11 +92,73 @@ class Reader {
 
   void refuse_foreign() const {
     for (const auto& [name, what] : kForeign) {
-      const std::vector<std::int64_t> values = file_.integers(key(name));
-      if (std::ranges::any_of(values, [](std::int64_t value) { return value != 0; })) {
-        refuse(fmt::format("the model has {} ('{}'), which kvsim cannot run", what, key(name)));
+      refuse_key(name, what);
+    }
+    if (!has_latent()) {
+      refuse_key("attention.kv_lora_rank", "latent attention (MLA)");
+    }
+    if (!has_local_layers()) {
+      refuse_key("attention.sliding_window_pattern", "layers with and without a window");
+    }
+  }
+
+  void refuse_key(std::string_view name, std::string_view what) const {
+    const std::vector<std::int64_t> values = file_.integers(key(name));
+    if (std::ranges::any_of(values, [](std::int64_t value) { return value != 0; })) {
+      refuse(fmt::format("the model has {} ('{}'), which kvsim cannot run{}", what, key(name),
+                         name == "expert_count" && has_latent() ? "; its latent attention it could" : ""));
+    }
+  }
+
+  [[nodiscard]] bool has_latent() const { return arch_ == "deepseek2"; }
+  /// llama.cpp reads no window in other architectures, or does not use it (phi3, qwen2).
+  [[nodiscard]] bool has_local_layers() const { return arch_ == "gemma2" || arch_ == "gemma3"; }
+
+  [[nodiscard]] std::optional<LatentAttention> latent() const {
+    if (!has_latent()) {
+      return std::nullopt;
+    }
+    return LatentAttention{
+        .kv_rank = required("attention.kv_lora_rank"),
+        .q_rank = file_.tensor("blk.0.attn_q_a.weight") == nullptr ? 0 : required("attention.q_lora_rank"),
+        .rope_dim = required("rope.dimension_count"),
+        .value_dim = required("attention.value_length_mla")};
+  }
+
+  /// Gemma 2 alternates, Gemma 3 has five to one, where the file does not say (llama.cpp
+  /// src/models/gemma*.cpp).
+  [[nodiscard]] std::optional<LocalLayers> local_layers() const {
+    if (!has_local_layers()) {
+      return std::nullopt;
+    }
+    const std::int64_t window = required("attention.sliding_window");
+    const std::vector<std::int64_t> pattern = file_.integers(key("attention.sliding_window_pattern"));
+    if (pattern.size() > 1) {
+      return from_mask(window, pattern);
+    }
+    const std::int64_t usual = arch_ == "gemma2" ? 2 : 6;
+    const std::int64_t period = pattern.empty() ? usual : pattern.front();
+    if (period < 1 || period > kMaxPeriod) {
+      refuse(fmt::format("'{}' is {}, which no model has", key("attention.sliding_window_pattern"), period));
+    }
+    return LocalLayers{.window = window, .count = period - 1, .period = period};
+  }
+
+  /// One truth per layer: whether it is local.
+  [[nodiscard]] LocalLayers from_mask(std::int64_t window, const std::vector<std::int64_t>& mask) const {
+    const auto first_global = std::ranges::find(mask, 0) - mask.begin();
+    const auto next_local =
+        std::find_if(mask.begin() + first_global, mask.end(), [](std::int64_t local) { return local != 0; });
+    const LocalLayers layers{.window = window,
+                             .count = first_global,
+                             .period = std::max<std::int64_t>(1, next_local - mask.begin())};
+    for (std::size_t i = 0; i < mask.size(); ++i) {
+      if (layers.has(static_cast<std::int64_t>(i)) != (mask[i] != 0)) {
+        refuse(fmt::format("'{}' is no pattern of local layers first, then global ones, again and again",
+                           key("attention.sliding_window_pattern")));
       }
     }
+    return layers;
   }
 
   [[nodiscard]] std::string name() const {

@@ -89,6 +89,26 @@ const BadScenario kBadScenarios[] = {
     {"device: {extends: rk3588, dram: {width_bits: 64}}\nmodel: llama3_8b\n",
      "configs/catalogue/dram/lpddr4x_4224_8gb.yaml:",
      "a burst of 16 on 64 data lines is 128 B, which does not divide a line of 64 B"},
+    {"device: rk3588\nmodel: {extends: llama3_8b, local: {window: 512, count: 3, period: 2}}\n",
+     "main.yaml:2:", "3 local layers of every 2"},
+    {"device: rk3588\nmodel: {extends: llama3_8b, local: {count: 3, period: 4}}\n",
+     "main.yaml:2:", "model.local.window: is missing"},
+    {"device: rk3588\nmodel: {extends: llama3_8b, latent: {kv_rank: 512, rope_dim: 64, value_dim: 128}}\n",
+     "main.yaml:2:", "kv_heads must be 1"},
+    {"device: rk3588\nmodel: {extends: llama3_8b, kv_heads: 1, latent: {kv_rank: 512, rope_dim: 128, "
+     "value_dim: 128}}\n",
+     "main.yaml:2:", "128 of a head's 128 numbers carry the position"},
+    {"device: rk3588\nmodel: {extends: gemma3_1b, qk_norm: false, latent: {kv_rank: 512, rope_dim: 64, "
+     "value_dim: 128}}\n",
+     "main.yaml:2:", "latent attention goes with none of"},
+    {kPlain + "engine: {kv_cache: recomputed, kv: f16+window=512}\n",
+     "main.yaml:3:", "engine.kv_cache is recomputed: give formats alone"},
+    {kPlain + "engine: {kv_cache: recomputed}\nworkload: {cached: 5}\n",
+     "main.yaml:4:", "there is no cache to hold tokens"},
+    {kPlain + "engine: {v_transposed: true, kv: q8_0}\n", "main.yaml:3:", "needs V in f32, f16 or bf16"},
+    {kPlain + "engine: {v_transposed: true, kv_layout: paged}\n",
+     "main.yaml:3:", "a kv_layout that is not paged"},
+    {kPlain + "engine: {kv_cache: none}\n", "main.yaml:3:", "kept, recomputed"},
     {"device: rk3588\nmodel: {extends: llama3_8b, kv_heads: 5}\n",
      "main.yaml:2:39: model.kv_heads: ", "5 KV heads do not divide 32 heads evenly"},
     {"device: rk3588\nmodel: {extends: llama3_8b, layers: 99999999999}\n",
@@ -139,8 +159,9 @@ TEST_F(ScenarioTest, TellsAllMistakesOfAFileAtOnce) {
 TEST_F(ScenarioTest, RefusesOverridesThatNoTableKnows) {
   EXPECT_EQ(error_of(kPlain, {"engine.ubach=5"}),
             "--set engine.ubach=5: engine.ubach: unknown key, did you mean 'ubatch'?; known here: weights, "
-            "kv, kv_layout, kv_block, kv_block_order, kv_row_alignment, ubatch, "
-            "context_padding, prefill_columns, kv_tile, sampler_operations, barrier, runtime_heap");
+            "kv, kv_cache, kv_layout, kv_block, kv_block_order, kv_row_alignment, ubatch, "
+            "context_padding, prefill_columns, kv_tile, kv_walk, kv_read_padding, v_transposed, repack, "
+            "sampler_operations, barrier, runtime_heap");
   EXPECT_THAT(error_of(kPlain, {"engine.ubatch.x=1"}),
               StartsWith("--set engine.ubatch.x=1: engine.ubatch: expects a whole number, found a map"));
   EXPECT_EQ(error_of(kPlain, {"device.clusters.2.count=1"}),

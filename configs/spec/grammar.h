@@ -89,6 +89,7 @@ struct EnumNames<config::TensorRole> {
                                    EnumName{config::TensorRole::attn_k, "attn_k"},
                                    EnumName{config::TensorRole::attn_v, "attn_v"},
                                    EnumName{config::TensorRole::attn_qkv, "attn_qkv"},
+                                   EnumName{config::TensorRole::attn_latent, "attn_latent"},
                                    EnumName{config::TensorRole::attn_output, "attn_output"},
                                    EnumName{config::TensorRole::ffn_gate, "ffn_gate"},
                                    EnumName{config::TensorRole::ffn_up, "ffn_up"},
@@ -113,6 +114,18 @@ template <>
 struct EnumNames<config::KvBlockOrder> {
   static constexpr std::array kAll{EnumName{config::KvBlockOrder::in_order, "in_order"},
                                    EnumName{config::KvBlockOrder::shuffled, "shuffled"}};
+};
+
+template <>
+struct EnumNames<config::KvCacheUse> {
+  static constexpr std::array kAll{EnumName{config::KvCacheUse::kept, "kept"},
+                                   EnumName{config::KvCacheUse::recomputed, "recomputed"}};
+};
+
+template <>
+struct EnumNames<config::KvWalk> {
+  static constexpr std::array kAll{EnumName{config::KvWalk::kv_head, "kv_head"},
+                                   EnumName{config::KvWalk::query_head, "query_head"}};
 };
 
 template <>

@@ -14,6 +14,29 @@ using namespace kvsim::literals;
 // No type stores a weight in more than 64 bits; keeps the sizes of tensors in 64 bits.
 constexpr std::int64_t kMaxBytesPerWeight = 8;
 
+void check_local(const LocalLayers& local, const Place& place) {
+  if (local.count > local.period) {
+    place.error("count", fmt::format("{} local layers of every {}; there are at most as many as the period",
+                                     local.count, local.period));
+  }
+}
+
+void check_latent(const LlmSpec& model, const Place& place) {
+  if (!model.latent) {
+    return;
+  }
+  if (model.kv_heads != 1) {
+    place.error("latent", "latent attention keeps one vector for all heads: kv_heads must be 1");
+  }
+  if (model.latent->rope_dim >= model.head_dim) {
+    place.error("latent.rope_dim", fmt::format("{} of a head's {} numbers carry the position; leave some",
+                                               model.latent->rope_dim, model.head_dim));
+  }
+  if (model.fused_qkv || model.qkv_bias || model.qk_norm || model.local) {
+    place.error("latent", "latent attention goes with none of fused_qkv, qkv_bias, qk_norm and local layers");
+  }
+}
+
 void check_model(const LlmSpec& model, const Place& place) {
   if (model.heads % model.kv_heads != 0) {
     place.error("kv_heads",
@@ -21,6 +44,7 @@ void check_model(const LlmSpec& model, const Place& place) {
                             "number of query heads",
                             model.kv_heads, model.heads));
   }
+  check_latent(model, place);
 }
 
 void check_type(const TensorType& type, const Place& place) {
@@ -52,6 +76,41 @@ void check_format(const WeightFormat& format, const Place& place) {
 }  // namespace
 
 template <>
+const Schema<LocalLayers>& schema<LocalLayers>() {
+  using T = LocalLayers;
+  static const Schema<T> kSchema{
+      "layers in which a token sees only the last ones",
+      {field("window", &T::window, "tokens that it sees, itself included (attention.sliding_window)")
+           .between(1, 1 << 24),
+       field("count", &T::count, "of every `period` layers the first so many are local (Gemma 3: 5)")
+           .between(1, 1024)
+           .optional(),
+       field("period", &T::period, "layers after which the pattern begins again (Gemma 3: 6); 1: all local")
+           .between(1, 1024)
+           .optional()},
+      check_local};
+  return kSchema;
+}
+
+template <>
+const Schema<LatentAttention>& schema<LatentAttention>() {
+  using T = LatentAttention;
+  static const Schema<T> kSchema{
+      "multi-head latent attention: one vector per token and layer is K, and its first part V, of all heads",
+      {field("kv_rank", &T::kv_rank, "numbers of it that serve as values (attention.kv_lora_rank)")
+           .between(1, 65536),
+       field("q_rank", &T::q_rank,
+             "queries are made through as many numbers (attention.q_lora_rank); 0: directly")
+           .between(0, 65536)
+           .optional(),
+       field("rope_dim", &T::rope_dim, "numbers that carry the position (rope.dimension_count)")
+           .between(1, 1024),
+       field("value_dim", &T::value_dim, "numbers per head after attention (attention.value_length_mla)")
+           .between(1, 1024)}};
+  return kSchema;
+}
+
+template <>
 const Schema<LlmSpec>& schema<LlmSpec>() {
   using T = LlmSpec;
   static const Schema<T> kSchema{
@@ -63,8 +122,10 @@ const Schema<LlmSpec>& schema<LlmSpec>() {
        field("layers", &T::layers, "decoder layers (block_count)").between(1, 1024),
        field("width", &T::width, "numbers per token between layers (embedding_length)").between(1, 131072),
        field("heads", &T::heads, "query heads (attention.head_count)").between(1, 1024),
-       field("kv_heads", &T::kv_heads, "key and value heads (attention.head_count_kv)").between(1, 1024),
-       field("head_dim", &T::head_dim, "numbers per head (attention.key_length)").between(1, 1024),
+       field("kv_heads", &T::kv_heads, "key and value heads (attention.head_count_kv); latent: 1")
+           .between(1, 1024),
+       field("head_dim", &T::head_dim, "numbers per head (attention.key_length; latent: key_length_mla)")
+           .between(1, 1024),
        field("ffn", &T::ffn, "inner width of the feed-forward network (feed_forward_length)")
            .between(1, 1 << 20),
        field("vocabulary", &T::vocabulary, "tokens known (vocab_size)").between(1, 1 << 24),
@@ -74,8 +135,14 @@ const Schema<LlmSpec>& schema<LlmSpec>() {
        field("qkv_bias", &T::qkv_bias, "Q, K and V have a bias (Qwen2)").optional(),
        field("qk_norm", &T::qk_norm, "each head of Q and K is normalised (Qwen3)").optional(),
        field("fused_qkv", &T::fused_qkv, "one tensor for Q, K and V, one for gate and up (Phi-3)").optional(),
+       field("post_norms", &T::post_norms,
+             "what attention and network add is normalised first (Gemma 2 and 3)")
+           .optional(),
        field("rope_factors", &T::rope_factors, "F32 values of the rope factor tensors, 0 if there are none")
            .between(0, 65536)
+           .optional(),
+       field("local", &T::local, "layers that see a window of the last tokens; none: all see all").optional(),
+       field("latent", &T::latent, "multi-head latent attention (DeepSeek-V2); none: K and V per KV head")
            .optional()},
       check_model};
   return kSchema;

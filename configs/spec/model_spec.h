@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,26 +11,59 @@
 
 namespace kvsim::config {
 
+/// Of every `period` layers the first `count` are local: a token sees the last `window` ones, itself included
+/// (attention.sliding_window). Gemma 2: 1 of 2, Gemma 3: 5 of 6, Mistral 7B v0.1: all.
+struct LocalLayers {
+  std::int64_t window = 0;
+  std::int64_t count = 1;
+  std::int64_t period = 1;
+
+  [[nodiscard]] bool has(std::int64_t layer) const { return layer % period < count; }
+  bool operator==(const LocalLayers&) const = default;
+};
+
+/// Multi-head latent attention (DeepSeek-V2): one vector per token and layer serves all heads as key and, its
+/// first kv_rank numbers, as value. Of a head's head_dim numbers the last rope_dim carry the position.
+struct LatentAttention {
+  std::int64_t kv_rank = 0;    ///< attention.kv_lora_rank
+  std::int64_t q_rank = 0;     ///< attention.q_lora_rank; 0: one projection makes the queries
+  std::int64_t rope_dim = 0;   ///< rope.dimension_count
+  std::int64_t value_dim = 0;  ///< attention.value_length_mla: numbers per head after attention
+
+  bool operator==(const LatentAttention&) const = default;
+};
+
 /// Geometry of a Llama-family decoder. Names in brackets are the GGUF keys.
 struct LlmSpec {
   std::string name;
   std::string description;
-  std::int64_t layers = 0;        ///< block_count
-  std::int64_t width = 0;         ///< embedding_length
-  std::int64_t heads = 0;         ///< attention.head_count
-  std::int64_t kv_heads = 0;      ///< attention.head_count_kv
-  std::int64_t head_dim = 0;      ///< attention.key_length = attention.value_length
-  std::int64_t ffn = 0;           ///< feed_forward_length
-  std::int64_t vocabulary = 0;    ///< vocab_size
-  std::int64_t context = 0;       ///< context_length: what the model was trained for
-  bool tied_embeddings = false;   ///< the output matrix is the embedding matrix
-  bool qkv_bias = false;          ///< Qwen2
-  bool qk_norm = false;           ///< Qwen3: RMSNorm over each head of Q and K
-  bool fused_qkv = false;         ///< Phi-3: one tensor for Q, K and V, one for gate and up
-  std::int64_t rope_factors = 0;  ///< F32 values of rope_freqs.weight (Llama 3.1 and later), else 0
+  std::int64_t layers = 0;                  ///< block_count
+  std::int64_t width = 0;                   ///< embedding_length
+  std::int64_t heads = 0;                   ///< attention.head_count
+  std::int64_t kv_heads = 0;                ///< attention.head_count_kv
+  std::int64_t head_dim = 0;                ///< attention.key_length = attention.value_length
+  std::int64_t ffn = 0;                     ///< feed_forward_length
+  std::int64_t vocabulary = 0;              ///< vocab_size
+  std::int64_t context = 0;                 ///< context_length: what the model was trained for
+  bool tied_embeddings = false;             ///< the output matrix is the embedding matrix
+  bool qkv_bias = false;                    ///< Qwen2
+  bool qk_norm = false;                     ///< Qwen3: RMSNorm over each head of Q and K
+  bool fused_qkv = false;                   ///< Phi-3: one tensor for Q, K and V, one for gate and up
+  bool post_norms = false;                  ///< Gemma 2 and 3: RMSNorm of what attention and network add
+  std::int64_t rope_factors = 0;            ///< F32 values of rope_freqs.weight (Llama 3.1 and later), else 0
+  std::optional<LocalLayers> local{};       ///< none: every layer sees all tokens
+  std::optional<LatentAttention> latent{};  ///< none: K and V of each KV head are kept
 
   bool operator==(const LlmSpec&) const = default;
 };
+
+[[nodiscard]] inline bool is_local(const LlmSpec& model, std::int64_t layer) {
+  return model.local && model.local->has(layer);
+}
+/// Numbers of a key as the cache keeps it.
+[[nodiscard]] inline std::int64_t key_numbers(const LlmSpec& model) {
+  return model.latent ? model.latent->kv_rank + model.latent->rope_dim : model.head_dim;
+}
 
 /// Storage of one tensor: blocks of `block` elements in `bytes` bytes (ggml-common.h).
 struct TensorType {
@@ -50,7 +84,8 @@ enum class TensorRole {
   attn_q,
   attn_k,
   attn_v,
-  attn_qkv,  ///< fused Q, K, V
+  attn_qkv,     ///< fused Q, K, V
+  attn_latent,  ///< to and from the latent vector (MLA)
   attn_output,
   ffn_gate,
   ffn_up,  ///< also fused gate and up

@@ -24,6 +24,35 @@ std::int64_t cores(const DeviceSpec& device) {
   return total;
 }
 
+/// A transposed V has no vectors to lay out: each of its numbers has an address of its own.
+void check_transposed(const EngineSpec& engine, const Place& place) {
+  const KvNumber v = engine.kv.v.number;
+  const bool plain = v == KvNumber::f32 || v == KvNumber::f16 || v == KvNumber::bf16;
+  if (engine.v_transposed &&
+      (!plain || engine.kv_layout == KvLayout::paged || engine.kv_row_alignment > 1_B)) {
+    place.error("engine.v_transposed",
+                "needs V in f32, f16 or bf16, a kv_layout that is not paged, and kv_row_alignment 1 B");
+  }
+}
+
+/// Without a cache no token waits in one, and none leaves it.
+void check_recomputed(const RunSpec& run, const Place& place) {
+  if (run.engine.kv_cache != KvCacheUse::recomputed) {
+    return;
+  }
+  if (run.workload.cached > 0) {
+    place.error("workload.cached", "engine.kv_cache is recomputed: there is no cache to hold tokens");
+  }
+  KvSpec formats;
+  formats.k = run.engine.kv.k;
+  formats.v = run.engine.kv.v;
+  formats.unrotated = run.engine.kv.unrotated;
+  if (run.engine.kv != formats) {
+    place.error("engine.kv",
+                "engine.kv_cache is recomputed: give formats alone, as nothing stays from step to step");
+  }
+}
+
 void check_run(const RunSpec& run, const Place& place) {
   if (const std::int64_t available = cores(run.device); run.workload.threads > available) {
     place.error("workload.threads", fmt::format("{} threads on the {} cores of {}; give at most {}",
@@ -39,6 +68,8 @@ void check_run(const RunSpec& run, const Place& place) {
                 fmt::format("{} tokens are cached of a prompt of {}; leave at least one to compute",
                             run.workload.cached, run.workload.prompt));
   }
+  check_recomputed(run, place);
+  check_transposed(run.engine, place);
   try {
     static_cast<void>(tensors(run.model, run.engine.weights));
   } catch (const UserError& error) {
@@ -46,7 +77,7 @@ void check_run(const RunSpec& run, const Place& place) {
   }
   try {
     for (const KvFormat& format : {run.engine.kv.k, run.engine.kv.v}) {
-      static_cast<void>(kv_vector_bytes(format, run.model.head_dim));
+      static_cast<void>(kv_vector_bytes(format, key_numbers(run.model)));
       check_groups(format, {.layout = run.engine.kv_layout,
                             .block = run.engine.kv_block,
                             .row_alignment = run.engine.kv_row_alignment});
@@ -71,6 +102,10 @@ const Schema<EngineSpec>& schema<EngineSpec>() {
            "formats of K and V, and which tokens stay: f16, k=q8_0,v=q4_0, int8:g64+window=1024+sinks=4; see "
            "`kvsim quality --help`")
            .by_default(KvSpec()),
+       field("kv_cache", &T::kv_cache,
+             "kept: K and V of a token serve all later ones; recomputed: no cache, every step computes all "
+             "tokens so far, K and V of one layer at a time")
+           .optional(),
        field(
            "kv_layout", &T::kv_layout,
            "order of the KV cache within a layer's K and V: token_major, [token][head] (llama.cpp with flash "
@@ -99,6 +134,26 @@ const Schema<EngineSpec>& schema<EngineSpec>() {
            .optional(),
        field("kv_tile", &T::kv_tile, "cached tokens per tile of the attention kernel (assumed)")
            .between(1, 65536)
+           .optional(),
+       field(
+           "kv_walk", &T::kv_walk,
+           "attention goes over a KV head's cells once for all query heads that read them, kv_head, or once "
+           "for each, query_head (ggml-cpu's flash attention)")
+           .optional(),
+       field(
+           "kv_read_padding", &T::kv_read_padding,
+           "attention reads whole multiples of so many cells and masks what is not in use (llama.cpp without "
+           "flash attention: 256); 1: only those in use")
+           .between(1, 65536)
+           .optional(),
+       field("v_transposed", &T::v_transposed,
+             "V lies [head][number][token], as llama.cpp keeps it without flash attention: a token's V is "
+             "written one number per row")
+           .optional(),
+       field(
+           "repack", &T::repack,
+           "matrices in Q4_0 and Q4_K are read from a copy in another order, in anonymous memory beside the "
+           "file (llama.cpp's CPU_REPACK buffer)")
            .optional(),
        field("sampler_operations", &T::sampler_operations,
              "128-bit SIMD operations per vocabulary entry to choose the next token, on one thread (assumed: "

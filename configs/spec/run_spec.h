@@ -16,10 +16,17 @@ namespace kvsim::config {
 /// In which order pages are handed out: the pool's, or any, as after churn.
 enum class KvBlockOrder { in_order, shuffled };
 
+/// kept: what a token made of K and V serves all later tokens; recomputed: there is no cache, and every step
+/// computes all tokens so far.
+enum class KvCacheUse { kept, recomputed };
+/// The attention kernel goes over a KV head's cells once for all its query heads, or once for each.
+enum class KvWalk { kv_head, query_head };
+
 /// How the inference engine works. Defaults are llama.cpp's.
 struct EngineSpec {
   WeightFormat weights;
   KvSpec kv;  ///< formats of K and V, and which tokens stay
+  KvCacheUse kv_cache = KvCacheUse::kept;
   KvLayout kv_layout = KvLayout::token_major;
   std::int64_t kv_block = 16;  ///< tokens of a page
   KvBlockOrder kv_block_order = KvBlockOrder::in_order;
@@ -28,6 +35,10 @@ struct EngineSpec {
   std::int64_t context_padding = 256;  ///< the KV cache's length is a multiple of this
   std::int64_t prefill_columns = 16;   ///< prompt tokens per pass over a weight matrix
   std::int64_t kv_tile = 128;          ///< cached tokens per tile of the attention kernel
+  KvWalk kv_walk = KvWalk::kv_head;
+  std::int64_t kv_read_padding = 1;  ///< attention reads whole multiples of so many cells
+  bool v_transposed = false;         ///< V lies [head][number][token], as without flash attention
+  bool repack = false;               ///< matrices of some types are copied into another order at load
   /// SIMD operations per vocabulary entry to choose the next token from the logits, on one thread; 0 does
   /// without, as llama-bench does.
   double sampler_operations = 0;

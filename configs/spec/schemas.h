@@ -38,6 +38,10 @@ template <>
 const Schema<DeviceSpec>& schema<DeviceSpec>();
 
 template <>
+const Schema<LocalLayers>& schema<LocalLayers>();
+template <>
+const Schema<LatentAttention>& schema<LatentAttention>();
+template <>
 const Schema<LlmSpec>& schema<LlmSpec>();
 template <>
 const Schema<TensorType>& schema<TensorType>();

@@ -184,7 +184,31 @@ class FileLayout {
   std::unordered_map<std::string_view, const StoredTensor*> stored_;  ///< of the file, those not yet taken
 };
 
+/// Multi-head latent attention with the up-projections of K and V apart, as engines need them that attend to
+/// the latent vectors themselves (llama.cpp src/models/deepseek2.cpp).
+void add_latent_attention(const LlmSpec& model, FileLayout& file) {
+  const LatentAttention& latent = *model.latent;
+  const std::int64_t q = model.heads * model.head_dim;
+  if (latent.q_rank > 0) {
+    file.matrix("attn_q_a.weight", TensorRole::attn_latent, latent.q_rank, model.width);
+    file.vector("attn_q_a_norm.weight", latent.q_rank);
+    file.matrix("attn_q_b.weight", TensorRole::attn_latent, q, latent.q_rank);
+  } else {
+    file.matrix("attn_q.weight", TensorRole::attn_q, q, model.width);
+  }
+  file.matrix("attn_kv_a_mqa.weight", TensorRole::attn_latent, key_numbers(model), model.width);
+  file.vector("attn_kv_a_norm.weight", latent.kv_rank);
+  file.matrix("attn_k_b.weight", TensorRole::attn_latent, model.heads * latent.kv_rank,
+              model.head_dim - latent.rope_dim);
+  file.matrix("attn_v_b.weight", TensorRole::attn_latent, model.heads * latent.value_dim, latent.kv_rank);
+  file.matrix("attn_output.weight", TensorRole::attn_output, model.width, model.heads * latent.value_dim);
+}
+
 void add_attention(const LlmSpec& model, FileLayout& file) {
+  if (model.latent) {
+    add_latent_attention(model, file);
+    return;
+  }
   const std::int64_t q = model.heads * model.head_dim;
   const std::int64_t kv = model.kv_heads * model.head_dim;
   if (model.fused_qkv) {
@@ -214,6 +238,9 @@ void add_layer(const LlmSpec& model, std::int64_t index, FileLayout& file) {
   file.layer(index);
   file.vector("attn_norm.weight", model.width);
   add_attention(model, file);
+  if (model.post_norms) {
+    file.vector("post_attention_norm.weight", model.width);
+  }
   file.vector("ffn_norm.weight", model.width);
   if (model.fused_qkv) {
     file.matrix("ffn_up.weight", TensorRole::ffn_up, 2 * model.ffn, model.width);
@@ -222,6 +249,9 @@ void add_layer(const LlmSpec& model, std::int64_t index, FileLayout& file) {
     file.matrix("ffn_up.weight", TensorRole::ffn_up, model.ffn, model.width);
   }
   file.matrix("ffn_down.weight", TensorRole::ffn_down, model.width, model.ffn);
+  if (model.post_norms) {
+    file.vector("post_ffw_norm.weight", model.width);
+  }
 }
 
 }  // namespace

@@ -118,6 +118,10 @@ Asked read(const Options& options) {
   read_npu(options, asked);
   read_tiles(options, asked);
   asked.llm = config::load_llm(options.text("model"));
+  if (asked.llm.latent) {
+    throw UserError(
+        "--model: 'kvsim attention' knows K and V of heads, and this model's attention is latent");
+  }
   asked.kv = options.text("kv");
   const std::int64_t tokens = number_of("tokens", options.text("tokens"));
   constexpr std::int64_t kHalf = 2;  // bytes of Q, O and scores: FP16

@@ -62,6 +62,12 @@ std::vector<std::string> notes_of(const config::RunSpec& spec) {
   }
   add_fidelity_notes(spec, notes);
   const config::EngineSpec plain;
+  if (spec.engine.kv_cache == config::KvCacheUse::recomputed && spec.engine.ubatch != plain.ubatch) {
+    notes.push_back("engine.ubatch has no effect: without a KV cache a step computes all tokens together");
+  }
+  if (spec.model.latent && spec.engine.kv.v != spec.engine.kv.k) {
+    notes.push_back("engine.kv: the format of V has no effect, since latent attention keeps K alone");
+  }
   if (spec.engine.kv_layout != config::KvLayout::paged) {
     Keys keys;
     if (spec.engine.kv_block != plain.kv_block) {

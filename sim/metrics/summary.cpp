@@ -145,6 +145,20 @@ std::vector<OperatorFigures> operators_of(const RunRecord& record) {
   return operators;
 }
 
+/// Without a cache each step computes all tokens so far, so the longest has each of them once.
+KvComputations kv_computations_of(const config::RunSpec& spec, const RunRecord& record) {
+  KvComputations of;
+  std::int64_t longest = 0;
+  for (const StepResult& step : record.steps) {
+    if (step.mark.phase == Phase::prefill || step.mark.phase == Phase::decode) {
+      of.made += step.mark.tokens;
+      longest = std::max<std::int64_t>(longest, step.mark.tokens);
+    }
+  }
+  of.with_cache = spec.engine.kv_cache == config::KvCacheUse::recomputed ? longest : of.made;
+  return of;
+}
+
 Speed speed_of(const config::RunSpec& spec, const RunRecord& record) {
   const auto prefill = steps_of(record, Phase::prefill);
   const auto decode = steps_of(record, Phase::decode);
@@ -168,6 +182,7 @@ Speed speed_of(const config::RunSpec& spec, const RunRecord& record) {
   speed.simulated_share = time > 0 ? std::min(1.0, simulated / time) : 1;
   speed.relative_ci = time > 0 ? half_width / time : 0;
   speed.target_reached = speed.relative_ci <= spec.run.relative_error;
+  speed.kv_computations = kv_computations_of(spec, record);
   speed.decode = speeds_of(record);
   if (decode.empty()) {
     return speed;

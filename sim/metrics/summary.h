@@ -46,11 +46,18 @@ struct Percentiles {
   Picoseconds p50, p95, max;
 };
 
+/// Tokens of which K and V were computed, once per layer each.
+struct KvComputations {
+  std::int64_t made = 0;        ///< in all prefill and decode steps
+  std::int64_t with_cache = 0;  ///< of which a KV cache needs these: each token once
+};
+
 /// What can only be said of a run that went through.
 struct Speed {
   Picoseconds time_to_first_token;
   double prefill_tokens_per_second = 0;
   std::optional<Percentiles> inter_token;  ///< none if nothing was generated
+  KvComputations kv_computations;
   std::vector<DepthSpeed> decode;
   std::vector<OperatorFigures> operators;              ///< in the order of the forward pass
   std::vector<BreakdownPart> breakdown;                ///< of the mean decode token, adding up to 1

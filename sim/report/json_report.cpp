@@ -32,7 +32,9 @@ ordered_json throughput(const Speed& speed) {
   for (const DepthSpeed& at : speed.decode) {
     decode.push_back({{"depth", at.depth}, {"tokens_per_s", at.tokens_per_second}});
   }
-  return {{"decode", std::move(decode)},
+  return {{"kv_computations",
+           {{"tokens", speed.kv_computations.made}, {"with_cache", speed.kv_computations.with_cache}}},
+          {"decode", std::move(decode)},
           {"decode_mean_tokens_per_s", speed.mean_tokens_per_second},
           {"prefill_tokens_per_s", speed.prefill_tokens_per_second}};
 }

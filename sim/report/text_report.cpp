@@ -44,6 +44,15 @@ void latency(Out out, const Speed& speed) {
       speed.roofline_tokens_per_second, human(speed.bytes_per_token), speed.mean_tokens_per_second);
 }
 
+/// Of a run that has no KV cache.
+void recomputing(Out out, const Report& report) {
+  if (report.spec.engine.kv_cache == config::KvCacheUse::recomputed) {
+    const KvComputations& kv = report.summary.speed->kv_computations;
+    fmt::format_to(out, "K and V computed       {:>6} tokens   (no KV cache; with one {})\n\n", kv.made,
+                   kv.with_cache);
+  }
+}
+
 void breakdown(Out out, const Speed& speed) {
   fmt::format_to(out, "Where a decode token's time goes\n");
   for (const BreakdownPart& part : speed.breakdown) {
@@ -127,6 +136,7 @@ std::string text_report(const Report& report) {
   verdict(out, report);
   if (report.summary.speed) {
     latency(out, *report.summary.speed);
+    recomputing(out, report);
     if (report.summary.speed->inter_token) {
       breakdown(out, *report.summary.speed);
       dram(out, report.summary);

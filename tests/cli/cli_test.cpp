@@ -66,6 +66,31 @@ TEST(Cli, RunWritesTheReportToStdoutOnly) {
   }
 }
 
+TEST(Cli, RunWithoutAKvCacheTellsWhatItComputes) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("small.yaml", kSmall);
+  const Outcome without = kvsim({"run", file, "--set", "engine.kv_cache=recomputed"});
+  EXPECT_EQ(without.exit_code, 0) << without.err;
+  EXPECT_THAT(without.out, HasSubstr("22 tokens   (no KV cache; with one 7)"));  // 4 + 5 + 6 + 7
+  EXPECT_THAT(without.out, HasSubstr("K and V of a layer"));
+  EXPECT_THAT(kvsim({"run", file}).out, Not(HasSubstr("no KV cache")));
+}
+
+TEST(Cli, LocalLayersStandApartInTheBudget) {
+  const TemporaryFolder folder;
+  const Outcome outcome =
+      kvsim({"run", folder.file("gemma.yaml",
+                                "device: rk3588\n"
+                                "model: {extends: gemma3_1b, layers: 6, vocabulary: 512}\n"
+                                "engine: {weights: Q4_0}\n"
+                                "workload: {prompt: 2000, cached: 1999, generate: 2}\n")});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("KV cache                             2.00 MiB\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("KV cache (window)                    5.00 MiB\n"));
+  EXPECT_THAT(kvsim({"explain", "llms/gemma3_1b"}).out, HasSubstr("window: 512"));
+  EXPECT_THAT(kvsim({"explain", "model.local.window"}).out, HasSubstr("attention.sliding_window"));
+}
+
 TEST(Cli, ListPrintsOneIdALine) {
   EXPECT_THAT(kvsim({"list", "devices"}).out, HasSubstr("rk3588\n"));
   EXPECT_THAT(kvsim({"list", "llms"}).out, HasSubstr("llama3_8b\n"));

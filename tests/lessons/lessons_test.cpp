@@ -25,6 +25,18 @@ LessonFigures at(int depth, const std::string& layout, Map map = Map::rk3588, in
                   .changes = kCut});
 }
 
+/// A10: "without a KV cache, 10 tokens cost 55 K/V computations, N tokens cost N(N+1)/2; with it N".
+TEST(Lessons, A10WithoutACacheTheCostIsSquare) {
+  const auto figures = [](int tokens, bool cached) {
+    return measure_cache({.tokens = tokens, .cached = cached, .changes = kCut});
+  };
+  for (const int tokens : {10, 20}) {
+    EXPECT_EQ(figures(tokens, false).computed, tokens * (tokens + 1) / 2);
+    EXPECT_EQ(figures(tokens, true).computed, tokens);
+  }
+  EXPECT_GT(figures(40, false).last, 1.5 * figures(40, true).last);
+}
+
 /// C2: "conflicts rise from 12 to 67 % past 1024 tokens and bandwidth falls to 9.3 of 25.6 GB/s": neither
 /// does.
 TEST(Lessons, C2ConflictsAndBandwidthDoNotDependOnDepth) {

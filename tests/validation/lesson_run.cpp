@@ -69,6 +69,37 @@ LessonFigures measure(const LessonPoint& point) {
   return figures;
 }
 
+CacheFigures measure_cache(const CachePoint& point) {
+  std::vector<std::string> arguments = {"run", "scenarios/lessons/a10_no_cache/recompute.yaml", "--format",
+                                        "json"};
+  std::vector<std::string> changes = {
+      fmt::format("workload.generate={}", point.tokens - 1),
+      std::string("engine.kv_cache=") + (point.cached ? "kept" : "recomputed")};
+  changes.insert(changes.end(), point.changes.begin(), point.changes.end());
+  for (const std::string& change : changes) {
+    arguments.insert(arguments.end(), {"--set", change});
+  }
+  const Outcome outcome = kvsim(arguments);
+  if (outcome.exit_code != 0) {
+    throw std::runtime_error(outcome.err + outcome.out);
+  }
+  const nlohmann::json result = nlohmann::json::parse(outcome.out);
+  const nlohmann::json& throughput = result["throughput"];
+  CacheFigures figures{.computed = throughput["kv_computations"]["tokens"]};
+  figures.total = result["latency"]["ttft_ms"].get<double>() +
+                  (point.tokens - 1) * 1e3 / throughput["decode_mean_tokens_per_s"].get<double>();
+  figures.last = 1e3 / throughput["decode"].back()["tokens_per_s"].get<double>();
+  for (const nlohmann::json& op : result["operators"]) {
+    figures.read += op["read_bytes"].get<double>();
+  }
+  for (const nlohmann::json& item : result["memory"]["items"]) {
+    const bool scratch = item["name"] == "compute buffer";
+    figures.kv_bytes += item["kind"] == "kv" ? item["bytes"].get<double>() : 0;
+    figures.scratch_bytes += scratch ? item["bytes"].get<double>() : 0;
+  }
+  return figures;
+}
+
 TileFigures measure_tiles(const TilePoint& point) {
   std::vector<std::string> arguments = {
       "attention", "--device", "rk3588",   "--model", "llama3_8b", "--tokens", std::to_string(point.tokens),

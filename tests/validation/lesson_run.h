@@ -37,6 +37,23 @@ struct LessonFigures {
 
 [[nodiscard]] std::string name_of(Map map);
 
+/// Tokens one after the other, with a KV cache or without.
+struct CachePoint {
+  int tokens = 10;
+  bool cached = false;
+  std::vector<std::string> changes{};  ///< further --set
+};
+
+struct CacheFigures {
+  double computed = 0;                     ///< tokens of which K and V were made
+  double total = 0, last = 0;              ///< milliseconds of all tokens, and of the last
+  double read = 0;                         ///< bytes of DRAM in all decode steps
+  double kv_bytes = 0, scratch_bytes = 0;  ///< allocated
+};
+
+/// Runs kvsim. Throws std::runtime_error with what it said if it fails.
+[[nodiscard]] CacheFigures measure_cache(const CachePoint& point);
+
 /// One layer of Llama 3 8B's attention on RK3588's NPU.
 struct TilePoint {
   int tokens = 2048;

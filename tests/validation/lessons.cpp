@@ -213,6 +213,21 @@ void a8() {
   }
 }
 
+void a10() {
+  say("\n## A10: N tokens one by one, without a KV cache and with it\n");
+  say("| N | KV cache | K and V computed | all N tokens | the last token | DRAM read | K and V | compute "
+      "buffer |\n"
+      "|---|---|---|---|---|---|---|---|");
+  for (const int tokens : {2, 10, 20, 40, 80}) {
+    for (const bool cached : {false, true}) {
+      const CacheFigures f = measure_cache({.tokens = tokens, .cached = cached});
+      say(fmt::format("| {} | {} | {:.0f} | {:.2f} s | {:.0f} ms | {:.1f} GB | {:.2f} MiB | {:.1f} MiB |",
+                      tokens, cached ? "kept" : "none", f.computed, f.total / 1e3, f.last, f.read / 1e9,
+                      f.kv_bytes / (1 << 20), f.scratch_bytes / (1 << 20)));
+    }
+  }
+}
+
 void tile_columns() {
   say("| SRAM | method | tile | in SRAM | DRAM traffic | attention | MACs alone | waiting for DRAM |\n"
       "|---|---|---|---|---|---|---|---|");
@@ -300,6 +315,7 @@ int run(std::string_view wanted) {
   bool told = false;
   std::vector<std::string_view> names;
   for (const Lesson& lesson : {Lesson{"a8", a8},
+                               {"a10", a10},
                                {"c2", c2},
                                {"c2_checks", c2_checks},
                                {"c3", c3},

@@ -349,11 +349,12 @@ class Kernel {
       const std::int64_t missing = (config::kTopkPage - cells % config::kTopkPage) % config::kTopkPage;
       return static_cast<std::uint64_t>(topk - missing) + lane.size(KvPoolKind::wide);
     }
-    if (lane.in_order() && !cache_.policy().budget()) {
-      return visible_pairs(task_.first, task_.queries);
-    }
     std::uint64_t count = 0;
     for (std::uint32_t q = 0; q < task_.queries; ++q) {
+      if (const auto seen = cache_.policy().seen_by(position(q))) {
+        count += static_cast<std::uint64_t>(*seen);
+        continue;
+      }
       for (const KvPoolKind pool : kKvPools) {
         for (std::uint32_t cell = 0; cell < lane.end(pool); ++cell) {
           count += sees(position(q), lane.at({.pool = pool, .index = cell})) ? 1 : 0;
@@ -365,8 +366,12 @@ class Kernel {
 
   std::uint64_t operations() const {
     double sum = 0;
+    std::uint64_t of_head = 0;
     for (Head head = task_.kv_heads.first; head < task_.kv_heads.last; ++head) {
-      sum += static_cast<double>(pairs(head)) * static_cast<double>(group_);
+      const bool alike =
+          head > task_.kv_heads.first && !cache_.policy().ranks();  // they keep the same tokens
+      of_head = alike ? of_head : pairs(head);
+      sum += static_cast<double>(of_head) * static_cast<double>(group_);
     }
     return checked_operations(sum * simd_ops_per_score(cache_.shape()));
   }
@@ -419,8 +424,11 @@ double simd_ops_per_32(const config::KvFormat& format) {
 }
 
 double simd_ops_per_score(const KvShape& kv) {
-  return static_cast<double>(kv.head_dim) / 32 * (simd_ops_per_32(kv.spec.k) + simd_ops_per_32(kv.spec.v)) +
-         kSoftmaxOpsPerScore;
+  const auto keys = static_cast<double>(kv.head_dim);
+  const bool latent = kv.latent > 0;  // the values are a part of the keys
+  const double values = latent ? static_cast<double>(kv.latent) : keys;
+  return keys / 32 * simd_ops_per_32(kv.spec.k) +
+         values / 32 * simd_ops_per_32(latent ? kv.spec.k : kv.spec.v) + kSoftmaxOpsPerScore;
 }
 
 std::uint64_t visible_pairs(Token first, std::uint32_t queries) {

@@ -43,6 +43,8 @@ KvCache::KvCache(const KvShape& shape, Address base, KvPayload payload, std::opt
   constexpr auto kMost = std::numeric_limits<std::uint32_t>::max();
   check(shape.capacity <= kMost && shape.batch >= 1 && shape.batch <= kMost,
         "a context's tokens fit into 32 bits");
+  check(payload == KvPayload::none || (shape.latent == 0 && !shape.v_transposed),
+        "a payload has V, each vector in one place");
   pools_.emplace_back(shape_, KvPool::Formats{.k = shape.spec.k, .v = shape.spec.v}, main_cells(shape_),
                       base);
   const Bytes others = total_bytes(shape_) - wide_bytes(shape_);
@@ -97,8 +99,8 @@ Bytes KvCache::held() const {
       vectors += lane.size(kind);
     }
     const std::int64_t shared = lanes_.size() == 1 ? shape_.layers * shape_.kv_heads : 1;
-    bytes += (head_bytes(shape_, pool(kind).format(KvSide::k)) +
-              head_bytes(shape_, pool(kind).format(KvSide::v))) *
+    bytes += (side_bytes(shape_, KvSide::k, pool(kind).format(KvSide::k)) +
+              side_bytes(shape_, KvSide::v, pool(kind).format(KvSide::v))) *
              (vectors * shared);
   }
   return bytes;

@@ -23,6 +23,7 @@ class KeepAll final : public KvPolicy {
  public:
   void leaving(const KvLane& /*lane*/, Token /*next*/, std::vector<KvCell>& /*cells*/) const override {}
   bool sees(Token /*query*/, Token /*token*/) const override { return true; }
+  std::optional<std::int64_t> seen_by(Token query) const override { return std::int64_t{query.value()} + 1; }
   std::optional<std::int64_t> budget() const override { return {}; }
   std::optional<float> credit(float /*mass*/) const override { return {}; }
 };
@@ -42,6 +43,9 @@ class KeepWindow final : public KvPolicy {
   }
   bool sees(Token query, Token token) const override {
     return token.value() < sinks_ || token.value() + window_ > query.value();
+  }
+  std::optional<std::int64_t> seen_by(Token query) const override {
+    return std::min(std::int64_t{query.value()} + 1, sinks_ + window_);
   }
   std::optional<std::int64_t> budget() const override { return sinks_ + window_; }
   std::optional<float> credit(float /*mass*/) const override { return {}; }
@@ -79,6 +83,7 @@ class KeepBest final : public KvPolicy {
     }
   }
   bool sees(Token /*query*/, Token /*token*/) const override { return true; }
+  std::optional<std::int64_t> seen_by(Token /*query*/) const override { return {}; }
   std::optional<std::int64_t> budget() const override { return budget_; }
   std::optional<float> credit(float mass) const override {
     return rank_ == Rank::attention || mass <= 0 ? mass : std::max(0.0F, -mass * std::log(mass));

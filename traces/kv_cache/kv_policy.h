@@ -23,6 +23,8 @@ class KvPolicy {
   virtual void leaving(const KvLane& lane, Token next, std::vector<KvCell>& cells) const = 0;
   /// Whether the query at position `query` may look at `token`, which is not later than it.
   [[nodiscard]] virtual bool sees(Token query, Token token) const = 0;
+  /// Tokens that the query at a position sees, itself included; none if scores decide that.
+  [[nodiscard]] virtual std::optional<std::int64_t> seen_by(Token query) const = 0;
   /// Tokens that are kept at most, the query's own included; none if all are.
   [[nodiscard]] virtual std::optional<std::int64_t> budget() const = 0;
   /// What a step's attention mass adds to a token's score. `mass` is the softmax weight, summed over the

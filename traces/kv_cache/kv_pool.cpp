@@ -48,6 +48,16 @@ std::vector<std::uint32_t> handed_out(const KvShape& shape, std::int64_t cells) 
   return pages;
 }
 
+/// A number of its own address each: no blocks, no padding, one run of cells.
+void check_transposed(const KvShape& shape, const config::KvFormat& v) {
+  const bool plain = v.number == KvNumber::f32 || v.number == KvNumber::f16 || v.number == KvNumber::bf16;
+  if (!plain || shape.layout == KvLayout::paged || shape.head_alignment > Bytes(1)) {
+    throw UserError(
+        "V can be transposed as f32, f16 or bf16, in no pages and with kv_row_alignment 1 B only; llama.cpp "
+        "refuses a quantised V without flash attention too");
+  }
+}
+
 }  // namespace
 
 KvPool::KvPool(const KvShape& shape, const Formats& formats, std::int64_t cells, Address base)
@@ -57,13 +67,17 @@ KvPool::KvPool(const KvShape& shape, const Formats& formats, std::int64_t cells,
       heads_(static_cast<std::size_t>(shape.kv_heads)),
       head_dim_(static_cast<std::size_t>(shape.head_dim)),
       cells_(static_cast<std::size_t>(cells)),
-      sides_{{.format = formats.k}, {.format = formats.v}},
+      sides_{{.format = formats.k},
+             {.format = formats.v, .transposed = shape.v_transposed && shape.latent == 0}},
       base_(base) {
   constexpr const char* kWhat = "the KV cache";
   for (Side& side : sides_) {
     check_groups(side.format,
                  {.layout = shape.layout, .block = shape.block, .row_alignment = shape.head_alignment});
-    side.head_bytes = head_bytes(shape, side.format);
+    if (side.transposed) {
+      check_transposed(shape, side.format);
+    }
+    side.head_bytes = side_bytes(shape, &side == sides_ ? KvSide::k : KvSide::v, side.format);
     side.offset = layer_bytes_;
     layer_bytes_ = checked_sum(kWhat, layer_bytes_,
                                checked_product(kWhat, {side.head_bytes.count(), shape.kv_heads, cells}));
@@ -93,12 +107,30 @@ Extent KvPool::extent(const KvPlace& place, std::uint32_t cell) const {
   return {.address = base_ + static_cast<Address>(offset(place, cell).count()), .kind = Kind::kv};
 }
 
+Extent KvPool::transposed_extent(const KvPlace& place, CellRun cells, std::size_t heads) const {
+  const Side& side = of(place.side);
+  const Bytes number = side.head_bytes / static_cast<std::int64_t>(head_dim_);
+  const Bytes row = number * static_cast<std::int64_t>(cells_);
+  check(place.layer.value() < layers_ && cells.first + cells.count <= cells_, "cells are in the cache");
+  const Bytes start = layer_bytes_ * std::int64_t{place.layer.value()} + side.offset +
+                      row * static_cast<std::int64_t>(place.head.pos() * head_dim_) +
+                      number * std::int64_t{cells.first};
+  Extent e{.address = base_ + static_cast<Address>(start.count()), .kind = Kind::kv};
+  shape_rows(e, number * std::int64_t{cells.count}, static_cast<std::uint32_t>(heads * head_dim_), row);
+  return e;
+}
+
 void KvPool::access_head(const KvPlace& place, CellRun cells, Access access, Stream stream,
                          AccessSink& sink) const {
   const Side& side = of(place.side);
+  if (side.head_bytes == Bytes(0)) {
+    return;
+  }
   for_each_run(cells, [&](CellRun run) {
-    Extent e = extent(place, run.first);
-    shape_rows(e, side.head_bytes, run.count, token_stride(side));
+    Extent e = side.transposed ? transposed_extent(place, run, 1) : extent(place, run.first);
+    if (!side.transposed) {
+      shape_rows(e, side.head_bytes, run.count, token_stride(side));
+    }
     e.access = access;
     e.stream = stream;
     sink.put(e);
@@ -108,11 +140,15 @@ void KvPool::access_head(const KvPlace& place, CellRun cells, Access access, Str
 void KvPool::access_all_heads(const KvPlace& place, CellRun cells, Access access, Stream stream,
                               AccessSink& sink) const {
   const Side& side = of(place.side);
+  if (side.head_bytes == Bytes(0)) {
+    return;
+  }
   for_each_run(cells, [&](CellRun run) {
-    Extent e = extent({.layer = place.layer, .side = place.side}, run.first);
-    if (layout_ == KvLayout::token_major) {
+    const KvPlace all{.layer = place.layer, .side = place.side};
+    Extent e = side.transposed ? transposed_extent(all, run, heads_) : extent(all, run.first);
+    if (!side.transposed && layout_ == KvLayout::token_major) {
       shape_rows(e, token_stride(side), run.count, token_stride(side));
-    } else {
+    } else if (!side.transposed) {
       shape_rows(e, side.head_bytes * std::int64_t{run.count}, static_cast<std::uint32_t>(heads_),
                  head_stride(side));
     }

@@ -77,12 +77,15 @@ class KvPool {
  private:
   struct Side {
     config::KvFormat format;
-    Bytes head_bytes{};
-    Bytes offset{};  ///< in a layer
+    bool transposed = false;
+    Bytes head_bytes{};  ///< 0: not kept
+    Bytes offset{};      ///< in a layer
   };
   [[nodiscard]] const Side& of(KvSide side) const { return sides_[static_cast<std::size_t>(side)]; }
   template <class Visit>
   void for_each_run(CellRun cells, Visit visit) const;
+  /// Of `heads` heads from `place` on, where V lies [head][number][token].
+  [[nodiscard]] Extent transposed_extent(const KvPlace& place, CellRun cells, std::size_t heads) const;
   [[nodiscard]] Bytes token_stride(const Side& side) const;
   [[nodiscard]] Bytes head_stride(const Side& side) const;
   /// Of a vector, from the beginning of the pool.

@@ -32,7 +32,7 @@ Bytes vector_bytes(const KvShape& shape, const config::KvFormat& format) {
 }
 
 Bytes cell_bytes(const KvShape& shape, const config::KvFormat& k, const config::KvFormat& v) {
-  const Bytes both = checked_sum(kWhat, head_bytes(shape, k), head_bytes(shape, v));
+  const Bytes both = checked_sum(kWhat, side_bytes(shape, KvSide::k, k), side_bytes(shape, KvSide::v, v));
   return checked_product(kWhat, {both.count(), shape.kv_heads, shape.layers});
 }
 
@@ -50,13 +50,18 @@ Bytes head_bytes(const KvShape& shape, const config::KvFormat& format) {
   return checked_round_up(kWhat, vector_bytes(shape, format), shape.head_alignment);
 }
 
+Bytes side_bytes(const KvShape& shape, KvSide side, const config::KvFormat& format) {
+  return side == KvSide::v && shape.latent > 0 ? Bytes(0) : head_bytes(shape, format);
+}
+
 Bytes bytes_per_token(const KvShape& shape) {
   return cell_bytes(shape, shape.spec.k, shape.spec.v);
 }
 
 std::int64_t main_cells(const KvShape& shape) {
   const auto budget = make_policy(shape.spec)->budget();
-  const std::int64_t kept = budget ? std::min(shape.capacity, *budget - 1 + shape.batch) : shape.capacity;
+  const std::int64_t kept =
+      budget ? std::min(shape.capacity, std::max(*budget - 1 + shape.batch, shape.reserved)) : shape.capacity;
   return whole_pages(shape, padded_context(kept, group_tokens(shape)));
 }
 

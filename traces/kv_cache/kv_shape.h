@@ -20,9 +20,12 @@ struct KvShape {
   std::int64_t capacity = 0;  ///< tokens of the context: a hard limit
   config::KvSpec spec{};      ///< formats, and which tokens stay
   std::int64_t batch = 1;     ///< tokens that come in together at most
+  std::int64_t reserved = 0;  ///< cells that there are at least, up to the capacity, where fewer tokens stay
+  std::int64_t latent = 0;    ///< not 0: V is not kept, it is the first so many numbers of K
   Bytes head_alignment{1};    ///< a head's vector is padded to a multiple of this; 64 B is a cache line
   config::KvLayout layout = config::KvLayout::token_major;
-  std::int64_t block = 16;  ///< tokens of a page, if paged
+  bool v_transposed = false;  ///< V lies [head][number][token], whatever the layout of K
+  std::int64_t block = 16;    ///< tokens of a page, if paged
   config::KvBlockOrder block_order = config::KvBlockOrder::in_order;
   std::uint64_t seed = 1;  ///< of the order of shuffled pages
 };
@@ -35,6 +38,8 @@ struct KvShape {
 
 /// K or V of one head and token in a format, scales and padding included.
 [[nodiscard]] Bytes head_bytes(const KvShape& shape, const config::KvFormat& format);
+/// The same of one side: nothing of a V that is not kept.
+[[nodiscard]] Bytes side_bytes(const KvShape& shape, KvSide side, const config::KvFormat& format);
 /// K and V of one token in all layers, in the cache's own formats.
 [[nodiscard]] Bytes bytes_per_token(const KvShape& shape);
 /// Tokens that have room in the cache's own formats: the capacity or, if fewer stay, those and a batch; in

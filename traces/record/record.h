@@ -51,8 +51,16 @@ enum class Operator : std::uint8_t {
   output_norm,
   logits,
   sampling,  ///< choosing the next token
+  // Not in the order of the forward pass, since a recording has the numbers.
+  attn_post_norm,  ///< Gemma: of what attention adds,
+  ffn_post_norm,   ///< and of what the feed-forward network adds
+  q_latent,        ///< latent attention: down-projection of queries (attn_q_a),
+  kv_latent,       ///< of keys and values (attn_kv_a_mqa),
+  latent_norm,     ///< norms of both,
+  q_absorb,        ///< queries times the up-projection of K (attn_k_b),
+  v_absorb,        ///< attention's results times that of V (attn_v_b)
 };
-inline constexpr int kOperators = static_cast<int>(Operator::sampling) + 1;
+inline constexpr int kOperators = static_cast<int>(Operator::v_absorb) + 1;
 
 /// Streams are numbered from 0 and fewer than this, so that a consumer can keep one state per stream.
 inline constexpr std::uint32_t kMaxStreams = 1024;
@@ -114,7 +122,8 @@ struct Mark {
   Operator op = Operator::none;
   Layer layer{};
   std::uint32_t tokens = 0;  ///< computed in this step
-  std::uint32_t depth = 0;   ///< tokens in the KV cache before this step
+  std::uint32_t depth =
+      0;  ///< tokens of prompt and answer that earlier steps computed, in the KV cache if there is one
   std::uint32_t request = 0;
 
   bool operator==(const Mark&) const = default;

@@ -40,7 +40,32 @@ Activation part(const Activation& whole, std::int64_t first, std::int64_t width)
           .stride = whole.stride};
 }
 
+Bytes place_latent_attention(const config::LlmSpec& model, Placer placer, Activations& a) {
+  const config::LatentAttention& latent = *model.latent;
+  const std::int64_t absorbed = model.heads * latent.kv_rank, rope = model.heads * latent.rope_dim;
+  const std::int64_t plain = model.heads * (model.head_dim - latent.rope_dim);
+  LatentActivations& l = a.latent;
+  if (latent.q_rank > 0) {
+    l.q_down = placer.place(latent.q_rank);
+  }
+  const Activation row = placer.place(absorbed + rope + plain);
+  l.absorbed = part(row, 0, absorbed);
+  l.queries = part(row, 0, absorbed + rope);
+  a.q = part(row, absorbed, rope + plain);
+  l.q_rope = part(row, absorbed, rope);
+  l.q_plain = part(row, absorbed + rope, plain);
+  a.k = placer.place(key_numbers(model));
+  l.latent = part(a.k, 0, latent.kv_rank);
+  l.k_rope = part(a.k, latent.kv_rank, latent.rope_dim);
+  l.values = placer.place(absorbed);
+  a.attended = placer.place(model.heads * latent.value_dim);
+  return placer.offset();
+}
+
 Bytes place_attention(const config::LlmSpec& model, Placer placer, Activations& a) {
+  if (model.latent) {
+    return place_latent_attention(model, placer, a);
+  }
   const std::int64_t q = model.heads * model.head_dim;
   const std::int64_t kv = model.kv_heads * model.head_dim;
   if (model.fused_qkv) {

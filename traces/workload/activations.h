@@ -19,14 +19,28 @@ struct Activation {
 
 inline constexpr std::int64_t kActivationBytes = 4;  ///< FP32, as ggml computes
 
+/// What latent attention has besides. Q, its heads' parts with a position, and its absorbed parts lie side by
+/// side, so that attention reads one row.
+struct LatentActivations {
+  Activation q_down;    ///< queries after their down-projection
+  Activation q_rope;    ///< the parts of q with a position,
+  Activation q_plain;   ///< and those without
+  Activation absorbed;  ///< q_plain times the up-projection of K
+  Activation queries;   ///< absorbed and q_rope
+  Activation latent;    ///< the parts of k without a position,
+  Activation k_rope;    ///< and that with one
+  Activation values;    ///< what attention makes of the latents
+};
+
 /// The activations of a Llama-family layer. Those of attention and those of the feed-forward network share a
 /// place, since they are never needed together.
 struct Activations {
   Activation residual;
   Activation normed;
   Activation q;  ///< with fused_qkv, q, k and v are parts of one row
-  Activation k;
+  Activation k;  ///< latent attention: the whole latent vector
   Activation v;
+  LatentActivations latent;  ///< if the model has it; it has no v
   Activation attended;
   Activation gate;  ///< with fused_qkv, gate and up are parts of one row
   Activation up;

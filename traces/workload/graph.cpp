@@ -21,10 +21,19 @@ constexpr double kActivationOps =
 
 class Builder {
  public:
-  Builder(const config::LlmSpec& model, const std::vector<config::TensorInfo>& tensors, const Places& places)
-      : model_(model), at_(places.activations), places_(places) {
-    for (const config::TensorInfo& tensor : tensors) {
-      tensors_.emplace(tensor.name, &tensor);
+  Builder(const LlmRun& run, const Places& places)
+      : run_(run),
+        model_(run.model),
+        at_(places.activations),
+        places_(places),
+        kv_(kv_layers(run)),
+        list_(config::tensors(run.model, run.engine.weights)) {
+    Address packed = places.repacked;
+    for (const config::TensorInfo& tensor : list_) {
+      const bool copied = is_repacked(run.engine, tensor);
+      const Address address = places.weights + static_cast<Address>(tensor.offset.count());
+      tensors_.emplace(tensor.name, Placed{.tensor = &tensor, .address = copied ? packed : address});
+      packed += copied ? static_cast<Address>(tensor.bytes.count()) : 0;
     }
   }
 
@@ -47,17 +56,20 @@ class Builder {
                 .bias = std::nullopt,
                 .in = at_.normed,
                 .out = logits});
-    if (places_.sampler_operations >
-        0) {  // in place: the copy that llama.cpp makes is in the count of operations
-      add(Operator::sampling, RowWise{.in = {logits},
-                                      .weights = std::nullopt,
-                                      .out = logits,
-                                      .ops_per_4 = 4 * places_.sampler_operations});
+    const double sampler = run_.engine.sampler_operations;
+    if (sampler > 0) {  // in place: the copy that llama.cpp makes is in the count of operations
+      add(Operator::sampling,
+          RowWise{.in = {logits}, .weights = std::nullopt, .out = logits, .ops_per_4 = 4 * sampler});
     }
     return std::move(nodes_);
   }
 
  private:
+  struct Placed {
+    const config::TensorInfo* tensor = nullptr;
+    Address address = 0;
+  };
+
   template <class Work>
   void add(Operator op, Work work) {
     nodes_.push_back({.op = op, .layer = layer_, .tokens = tokens_, .work = std::move(work)});
@@ -74,15 +86,65 @@ class Builder {
                     .out = out});
   }
 
-  /// A product that adds to the residual stream.
-  void add_to_residual(Operator op, std::string_view name, const Activation& in) {
-    add(op,
-        Product{
-            .matrix = matrix(name), .bias = std::nullopt, .in = in, .out = at_.residual, .accumulate = true});
+  struct PostNorm {
+    Operator op = Operator::none;
+    std::string_view name;
+  };
+
+  /// A product that adds to the residual stream, after a norm of its own if the model has them.
+  void add_to_residual(Operator op, std::string_view name, const Activation& in, const PostNorm& norm) {
+    const bool direct = !model_.post_norms;
+    add(op, Product{.matrix = matrix(name),
+                    .bias = std::nullopt,
+                    .in = in,
+                    .out = direct ? at_.residual : at_.normed,
+                    .accumulate = direct});
+    if (!direct) {
+      add(norm.op, RowWise{.in = {at_.normed, at_.residual},
+                           .weights = vector(norm.name),
+                           .out = at_.residual,
+                           .ops_per_4 = kNormOps});
+    }
   }
 
   void add_attention() {
     add_norm(Operator::attn_norm, "attn_norm.weight");
+    if (model_.latent) {
+      add_latent_attention();
+    } else {
+      add_head_attention();
+    }
+    add_to_residual(Operator::attn_output, "attn_output.weight", at_.attended,
+                    {Operator::attn_post_norm, "post_attention_norm.weight"});
+  }
+
+  /// With the up-projections of K and V absorbed: queries and results of attention are latent vectors.
+  void add_latent_attention() {
+    const LatentActivations& l = at_.latent;
+    if (model_.latent->q_rank > 0) {
+      add_product(Operator::q_latent, "attn_q_a", at_.normed, l.q_down);
+      add_latent_norm("attn_q_a_norm.weight", l.q_down);
+      add_product(Operator::q_proj, "attn_q_b", l.q_down, at_.q);
+    } else {
+      add_product(Operator::q_proj, "attn_q", at_.normed, at_.q);
+    }
+    add_product(Operator::kv_latent, "attn_kv_a_mqa", at_.normed, at_.k);
+    add_latent_norm("attn_kv_a_norm.weight", l.latent);
+    add(Operator::rope, HeadWise{.parts = {{.values = l.q_rope, .heads = model_.heads, .weights = {}},
+                                           {.values = l.k_rope, .heads = 1, .weights = {}}},
+                                 .ops_per_4 = kRopeOps});
+    add_product(Operator::q_absorb, "attn_k_b", l.q_plain, l.absorbed);
+    add(Operator::kv_append, Append{.k = at_.k, .v = std::nullopt, .kv = kv_[layer_.pos()]});
+    add(Operator::attention, Attend{.q = l.queries, .out = l.values, .kv = kv_[layer_.pos()]});
+    add_product(Operator::v_absorb, "attn_v_b", l.values, at_.attended);
+  }
+
+  void add_latent_norm(std::string_view name, const Activation& values) {
+    add(Operator::latent_norm,
+        RowWise{.in = {values}, .weights = vector(name), .out = values, .ops_per_4 = kNormOps});
+  }
+
+  void add_head_attention() {
     if (model_.fused_qkv) {
       Activation all = at_.q;
       all.width += at_.k.width + at_.v.width;
@@ -99,9 +161,8 @@ class Builder {
     const std::optional<Vector> factors =
         layer_ == Layer() ? global_vector("rope_freqs.weight") : std::nullopt;
     add_head_wise(Operator::rope, factors, std::nullopt, kRopeOps);
-    add(Operator::kv_append, Append{.k = at_.k, .v = at_.v});
-    add(Operator::attention, Attend{.q = at_.q, .out = at_.attended});
-    add_to_residual(Operator::attn_output, "attn_output.weight", at_.attended);
+    add(Operator::kv_append, Append{.k = at_.k, .v = at_.v, .kv = kv_[layer_.pos()]});
+    add(Operator::attention, Attend{.q = at_.q, .out = at_.attended, .kv = kv_[layer_.pos()]});
   }
 
   void add_head_wise(Operator op, std::optional<Vector> for_q, std::optional<Vector> for_k,
@@ -125,22 +186,24 @@ class Builder {
                                       .weights = std::nullopt,
                                       .out = at_.activated,
                                       .ops_per_4 = kActivationOps});
-    add_to_residual(Operator::ffn_down, "ffn_down.weight", at_.activated);
+    add_to_residual(Operator::ffn_down, "ffn_down.weight", at_.activated,
+                    {Operator::ffn_post_norm, "post_ffw_norm.weight"});
   }
 
-  [[nodiscard]] const config::TensorInfo* find(const std::string& name) const {
+  [[nodiscard]] const Placed* find(const std::string& name) const {
     const auto found = tensors_.find(name);
-    return found == tensors_.end() ? nullptr : found->second;
+    return found == tensors_.end() ? nullptr : &found->second;
   }
 
   [[nodiscard]] Matrix matrix(std::string_view name) const {
-    const config::TensorInfo* tensor = find(prefix_ + std::string(name));
-    check(tensor != nullptr, "the model file has every matrix of the graph");
-    return {.address = places_.weights + static_cast<Address>(tensor->offset.count()),
-            .rows = tensor->rows,
-            .columns = tensor->columns,
-            .row_bytes = tensor->bytes / tensor->rows,
-            .simd_ops_per_32 = tensor->type.simd_ops_per_32};
+    const Placed* placed = find(prefix_ + std::string(name));
+    check(placed != nullptr, "the model file has every matrix of the graph");
+    const config::TensorInfo& tensor = *placed->tensor;
+    return {.address = placed->address,
+            .rows = tensor.rows,
+            .columns = tensor.columns,
+            .row_bytes = tensor.bytes / tensor.rows,
+            .simd_ops_per_32 = tensor.type.simd_ops_per_32};
   }
 
   [[nodiscard]] std::optional<Vector> vector(std::string_view name) const {
@@ -148,18 +211,20 @@ class Builder {
   }
 
   [[nodiscard]] std::optional<Vector> global_vector(const std::string& name) const {
-    const config::TensorInfo* tensor = find(name);
-    if (tensor == nullptr) {
+    const Placed* placed = find(name);
+    if (placed == nullptr) {
       return std::nullopt;
     }
-    return Vector{.address = places_.weights + static_cast<Address>(tensor->offset.count()),
-                  .bytes = tensor->bytes};
+    return Vector{.address = placed->address, .bytes = placed->tensor->bytes};
   }
 
+  const LlmRun& run_;
   const config::LlmSpec& model_;
   const Activations& at_;
   const Places& places_;
-  std::unordered_map<std::string, const config::TensorInfo*> tensors_;
+  std::vector<KvLayer> kv_;  // by layer
+  std::vector<config::TensorInfo> list_;
+  std::unordered_map<std::string, Placed> tensors_;
   Layer layer_;
   std::string prefix_;
   Node::Tokens tokens_ = Node::Tokens::all;
@@ -168,9 +233,8 @@ class Builder {
 
 }  // namespace
 
-std::vector<Node> build_graph(const config::LlmSpec& model, const std::vector<config::TensorInfo>& tensors,
-                              const Places& places) {
-  return Builder(model, tensors, places).build();
+std::vector<Node> build_graph(const LlmRun& run, const Places& places) {
+  return Builder(run, places).build();
 }
 
 }  // namespace kvsim::trace

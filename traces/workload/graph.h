@@ -8,10 +8,10 @@
 #include <variant>
 #include <vector>
 
-#include "configs/spec/model_spec.h"
 #include "configs/spec/tensors.h"
 #include "traces/record/record.h"
 #include "traces/workload/activations.h"
+#include "traces/workload/kv_classes.h"
 
 namespace kvsim::trace {
 
@@ -67,12 +67,14 @@ struct HeadWise {
 /// Rounds K and V and writes them into the KV cache.
 struct Append {
   Activation k;
-  Activation v;
+  std::optional<Activation> v;  ///< none: latent attention keeps K alone
+  KvLayer kv;
 };
 
 struct Attend {
   Activation q;
   Activation out;
+  KvLayer kv;
 };
 
 struct Node {
@@ -88,13 +90,11 @@ struct Node {
 /// Where a graph's operands are.
 struct Places {
   Address weights = 0;
+  Address repacked = 0;
   Activations activations;
   Address logits = 0;
-  double sampler_operations = 0;  ///< per vocabulary entry; 0: no token is chosen
 };
 
-[[nodiscard]] std::vector<Node> build_graph(const config::LlmSpec& model,
-                                            const std::vector<config::TensorInfo>& tensors,
-                                            const Places& places);
+[[nodiscard]] std::vector<Node> build_graph(const LlmRun& run, const Places& places);
 
 }  // namespace kvsim::trace

@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "configs/error/error.h"
-#include "configs/spec/tensors.h"
 #include "traces/record/checked.h"
 #include "traces/workload/activations.h"
+#include "traces/workload/kv_classes.h"
 
 namespace kvsim::trace {
 namespace {
@@ -18,8 +18,28 @@ constexpr std::int64_t kMaskBytes = 2;  // FP16
 /// Floats per token that ggml-alloc's plan of the worst-case graph comes to (fitted to llama.cpp's own
 /// figures).
 std::int64_t floats_per_token(const config::LlmSpec& model) {
+  if (model.post_norms) {  // Gemma
+    return 3 * model.ffn + 3 * model.width + model.heads * model.head_dim + 10;
+  }
   const std::int64_t rows_of_width = model.fused_qkv ? 3 : 4;
   return 3 * model.ffn + rows_of_width * model.width + 6;
+}
+
+/// That a layer's attention may look at, summed over the classes of layers, each of which has a mask.
+std::int64_t masked_cells(const std::vector<KvClass>& classes) {
+  std::int64_t cells = 0;
+  for (const KvClass& c : classes) {
+    cells += c.region == Region::kv_window ? main_cells(c.shape) : c.shape.capacity;
+  }
+  return cells;
+}
+
+Bytes repacked_bytes(const config::EngineSpec& engine, const std::vector<config::TensorInfo>& tensors) {
+  Bytes bytes;
+  for (const config::TensorInfo& tensor : tensors) {
+    bytes += is_repacked(engine, tensor) ? tensor.bytes : Bytes();
+  }
+  return bytes;
 }
 
 /// Flash attention, logits of one token: activations and the causal mask, or the logits if those are larger.
@@ -58,43 +78,47 @@ std::int64_t context_tokens(const config::WorkloadSpec& workload) {
 }
 
 std::int64_t ubatch_tokens(const config::EngineSpec& engine, std::int64_t context_tokens) {
-  return std::min(engine.ubatch, padded_context(context_tokens, engine.context_padding));
+  const std::int64_t all = padded_context(context_tokens, engine.context_padding);
+  // Without a cache a layer's K and V are there while that layer lasts: its tokens come all at once.
+  return engine.kv_cache == config::KvCacheUse::recomputed ? all : std::min(engine.ubatch, all);
 }
 
-KvShape kv_shape(const LlmRun& run, std::int64_t context_tokens) {
-  return {.layers = run.model.layers,
-          .kv_heads = run.model.kv_heads,
-          .head_dim = run.model.head_dim,
-          .capacity = padded_context(context_tokens, run.engine.context_padding),
-          .spec = run.engine.kv,
-          .batch = ubatch_tokens(run.engine, context_tokens),
-          .head_alignment = run.engine.kv_row_alignment,
-          .layout = run.engine.kv_layout,
-          .block = run.engine.kv_block,
-          .block_order = run.engine.kv_block_order,
-          .seed = run.seed};
+bool is_repacked(const config::EngineSpec& engine, const config::TensorInfo& tensor) {
+  return engine.repack && tensor.role != config::TensorRole::token_embedding &&
+         (tensor.type.name == "Q4_0" || tensor.type.name == "Q4_K");
 }
 
 MemoryLayout allocations(const LlmRun& run, std::int64_t context_tokens) {
-  const KvShape kv = kv_shape(run, context_tokens);
+  const std::vector<KvClass> classes = kv_classes(run, context_tokens);
+  const std::vector<config::TensorInfo> tensors = config::tensors(run.model, run.engine.weights);
   const std::int64_t ubatch = ubatch_tokens(run.engine, context_tokens);
   const Backing weights =
       run.memory.weights == config::WeightBacking::mapped ? Backing::file_mapped : Backing::anonymous;
   const auto anonymous = [](const char* name, Kind kind, Bytes bytes) {
     return Allocation{.name = alloc_name(name), .kind = kind, .bytes = bytes};
   };
-  return {
+  const bool cached = run.engine.kv_cache == config::KvCacheUse::kept;
+  MemoryLayout layout{
       Allocation{.name = alloc_name("weights"),
                  .kind = Kind::weights,
                  .backing = weights,
-                 .bytes = config::weight_bytes(config::tensors(run.model, run.engine.weights))},
-      anonymous("KV cache", Kind::kv, total_bytes(kv) - wide_bytes(kv)),
-      anonymous("KV cache, tokens kept in F16", Kind::kv, wide_bytes(kv)),
-      anonymous("compute buffer", Kind::scratch, compute_buffer_bytes(run.model, ubatch, kv.capacity)),
+                 .bytes = config::weight_bytes(tensors)},
+      anonymous("repacked weights", Kind::weights, repacked_bytes(run.engine, tensors)),
+      anonymous(cached ? "KV cache" : "K and V of a layer", Kind::kv, Bytes()),
+      anonymous(cached ? "KV cache (window)" : "K and V of a local layer", Kind::kv, Bytes()),
+      anonymous("KV cache, tokens kept in F16", Kind::kv, Bytes()),
+      anonymous("compute buffer", Kind::scratch,
+                compute_buffer_bytes(run.model, ubatch, masked_cells(classes))),
       anonymous("output buffer", Kind::scratch,
                 checked_product("the output buffer", {kActivationBytes, run.model.vocabulary})),
       anonymous("runtime heap", Kind::other, run.engine.runtime_heap),
   };
+  for (const KvClass& c : classes) {
+    layout[static_cast<std::size_t>(c.region)].bytes = total_bytes(c.shape) - wide_bytes(c.shape);
+    Bytes& wide = layout[static_cast<std::size_t>(Region::kv_wide)].bytes;
+    wide = checked_sum("the KV cache", wide, wide_bytes(c.shape));
+  }
+  return layout;
 }
 
 std::array<Address, kRegions> place(const MemoryLayout& layout, Bytes page, Address base) {

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "configs/spec/run_spec.h"
-#include "traces/kv_cache/kv_shape.h"
+#include "configs/spec/tensors.h"
 #include "traces/record/record.h"
 
 namespace kvsim::trace {
@@ -25,8 +25,17 @@ struct LlmRun {
 /// The workload of a resolved scenario.
 [[nodiscard]] LlmRun llm_run(const config::RunSpec& spec);
 
-enum class Region : std::uint8_t { weights, kv_cache, kv_wide, compute_buffer, output_buffer, runtime_heap };
-inline constexpr std::size_t kRegions = 6;
+enum class Region : std::uint8_t {
+  weights,
+  repacked,  ///< copies of some weights in another order
+  kv_cache,
+  kv_window,  ///< of layers that see a window
+  kv_wide,    ///< tokens that wait in F16
+  compute_buffer,
+  output_buffer,
+  runtime_heap,
+};
+inline constexpr std::size_t kRegions = 8;
 
 struct Allocation {
   AllocName name{};
@@ -46,7 +55,9 @@ using MemoryLayout = std::array<Allocation, kRegions>;
 [[nodiscard]] std::int64_t context_tokens(const config::WorkloadSpec& workload);
 /// Prompt tokens that are computed together at most.
 [[nodiscard]] std::int64_t ubatch_tokens(const config::EngineSpec& engine, std::int64_t context_tokens);
-[[nodiscard]] KvShape kv_shape(const LlmRun& run, std::int64_t context_tokens);
+/// llama.cpp copies matrices of these types into an order that its kernels read faster, but not the
+/// embedding, from which it looks up rows (ggml-cpu/repack.cpp).
+[[nodiscard]] bool is_repacked(const config::EngineSpec& engine, const config::TensorInfo& tensor);
 
 /// Addresses of the layout's regions, one behind the other, each at the beginning of a page.
 [[nodiscard]] std::array<Address, kRegions> place(const MemoryLayout& layout, Bytes page, Address base);

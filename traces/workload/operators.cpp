@@ -23,6 +23,25 @@ Share whole(const Activation& a) {
   return {.first = 0, .last = a.width};
 }
 
+/// Passes accesses on and adds operations up: a thread tells those of an operator once.
+class ComputeSum final : public AccessSink {
+ public:
+  explicit ComputeSum(AccessSink& sink) : sink_(sink) {}
+
+  void put(const Record& record) override {
+    if (const auto* compute = std::get_if<Compute>(&record)) {
+      operations_ += static_cast<double>(compute->operations);
+    } else {
+      sink_.put(record);
+    }
+  }
+  [[nodiscard]] double operations() const { return operations_; }
+
+ private:
+  AccessSink& sink_;
+  double operations_ = 0;
+};
+
 }  // namespace
 
 Share even_share(std::int64_t items, std::int64_t threads, std::int64_t thread) {
@@ -78,7 +97,6 @@ struct OperatorEmitter::Thread {
 };
 
 void OperatorEmitter::emit(const Node& node, const StepRows& rows, std::int64_t thread, AccessSink& sink) {
-  layer_ = node.layer;
   rows_ = rows;
   const Thread hand{.index = thread, .sink = sink};
   std::visit([&](const auto& work) { emit(work, hand); }, node.work);
@@ -177,35 +195,97 @@ void OperatorEmitter::emit(const Append& work, const Thread& thread) {
   if (tokens.count() == 0) {
     return;
   }
+  std::int64_t width = work.k.width;
   thread.read(work.k, tokens, whole(work.k));
-  thread.read(work.v, tokens, whole(work.v));
-  cache_.append({.layer = layer_,
-                 .first = Token(rows_.step_first.value() + static_cast<std::uint32_t>(tokens.first)),
-                 .tokens = static_cast<std::uint32_t>(tokens.count()),
-                 .stream = thread.stream()},
-                thread.sink);
-  thread.compute(static_cast<double>(tokens.count() * (work.k.width + work.v.width)) / 4 * kAppendOps);
+  if (work.v) {
+    thread.read(*work.v, tokens, whole(*work.v));
+    width += work.v->width;
+  }
+  caches_[work.kv.cache].append(
+      {.layer = work.kv.layer,
+       .first = Token(rows_.step_first.value() + static_cast<std::uint32_t>(tokens.first)),
+       .tokens = static_cast<std::uint32_t>(tokens.count()),
+       .stream = thread.stream()},
+      thread.sink);
+  thread.compute(static_cast<double>(tokens.count() * width) / 4 * kAppendOps);
 }
 
+/// Threads share the KV heads; or the query heads, where each goes over the cells itself, or where one KV
+/// head serves them all.
 void OperatorEmitter::emit(const Attend& work, const Thread& thread) {
-  const KvShape& kv = cache_.shape();
-  const Share heads = leading_share(kv.kv_heads, settings_.threads, thread.index);
-  if (heads.count() == 0) {
+  const KvShape& kv = caches_[work.kv.cache].shape();
+  const std::int64_t group = settings_.heads / kv.kv_heads;
+  const bool by_query = settings_.kv_walk == config::KvWalk::query_head || kv.kv_heads == 1;
+  const std::int64_t unit = by_query ? 1 : group;
+  const Share units = leading_share(settings_.heads / unit, settings_.threads, thread.index);
+  if (units.count() == 0) {
     return;
   }
+  const Share heads{.first = units.first * unit, .last = units.last * unit};
   const Share tokens{.first = rows_.first, .last = std::int64_t{rows_.first} + rows_.count};
-  const std::int64_t group = work.q.width / kv.kv_heads;  // numbers of the query heads that share a KV head
-  const Share columns{.first = heads.first * group, .last = heads.last * group};
-  thread.read(work.q, tokens, columns);
-  attend(settings_.attention, cache_,
-         {.layer = layer_,
+  const auto of_heads = [&](const Activation& a) {
+    const std::int64_t width = a.width / settings_.heads;
+    return Share{.first = heads.first * width, .last = heads.last * width};
+  };
+  thread.read(work.q, tokens, of_heads(work.q));
+  ComputeSum sum(thread.sink);
+  for (const Walk& walk : walks(heads, group)) {
+    attend_walk(work, walk, thread.stream(), sum);
+    read_padding(work.kv, walk.kv_heads, thread.stream(), sum);
+  }
+  thread.compute(sum.operations());
+  thread.write(work.out, tokens, of_heads(work.out));
+}
+
+std::vector<OperatorEmitter::Walk> OperatorEmitter::walks(Share query_heads, std::int64_t group) const {
+  const auto head = [group](std::int64_t query) { return Head(static_cast<std::uint32_t>(query / group)); };
+  const auto next = [](Head h) { return Head(h.value() + 1); };
+  if (query_heads.first % group == 0 && query_heads.count() % group == 0 &&
+      settings_.kv_walk == config::KvWalk::kv_head) {
+    return {{.kv_heads = {.first = head(query_heads.first), .last = next(head(query_heads.last - 1))},
+             .query_heads = group}};
+  }
+  std::vector<Walk> walks;
+  for (std::int64_t at = query_heads.first; at < query_heads.last;) {
+    const std::int64_t end = settings_.kv_walk == config::KvWalk::query_head
+                                 ? at + 1
+                                 : std::min(query_heads.last, (at / group + 1) * group);
+    walks.push_back({.kv_heads = {.first = head(at), .last = next(head(at))}, .query_heads = end - at});
+    at = end;
+  }
+  return walks;
+}
+
+void OperatorEmitter::attend_walk(const Attend& work, const Walk& walk, Stream stream, AccessSink& sink) {
+  KvCache& cache = caches_[work.kv.cache];
+  attend({.heads = walk.query_heads * cache.shape().kv_heads, .kv_tile = settings_.kv_tile}, cache,
+         {.layer = work.kv.layer,
           .first = Token(rows_.step_first.value() + rows_.first),
           .queries = rows_.count,
-          .kv_heads = {.first = Head(static_cast<std::uint32_t>(heads.first)),
-                       .last = Head(static_cast<std::uint32_t>(heads.last))},
-          .stream = thread.stream()},
-         {}, thread.sink);
-  thread.write(work.out, tokens, columns);
+          .kv_heads = walk.kv_heads,
+          .stream = stream},
+         {}, sink);
+}
+
+/// Cells behind those in use, up to a multiple of the padding: what a kernel reads that masks them
+/// afterwards.
+void OperatorEmitter::read_padding(const KvLayer& kv, const HeadRange& heads, Stream stream,
+                                   AccessSink& sink) const {
+  const KvCache& cache = caches_[kv.cache];
+  for (Head head = heads.first; head < heads.last; ++head) {
+    const std::int64_t used = cache.lane(kv.layer, head).end(KvPoolKind::main);
+    const std::int64_t end =
+        std::min(main_cells(cache.shape()), padded_context(used, settings_.kv_read_padding));
+    if (end <= used) {
+      continue;
+    }
+    const CellRun rest{.first = static_cast<std::uint32_t>(used),
+                       .count = static_cast<std::uint32_t>(end - used)};
+    for (const KvSide side : {KvSide::k, KvSide::v}) {
+      cache.pool(KvPoolKind::main)
+          .access_head({.layer = kv.layer, .side = side, .head = head}, rest, Access::read, stream, sink);
+    }
+  }
 }
 
 }  // namespace kvsim::trace

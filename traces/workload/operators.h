@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
+#include "configs/spec/run_spec.h"
 #include "traces/attention/attention.h"
 #include "traces/kv_cache/kv_cache.h"
 #include "traces/record/source.h"
@@ -29,7 +32,10 @@ struct Share {
 struct OperatorSettings {
   std::int64_t threads = 1;
   std::int64_t columns = 16;  ///< tokens per pass over a weight matrix
-  AttentionShape attention;
+  std::int64_t heads = 1;     ///< query heads
+  std::int64_t kv_tile = 128;
+  config::KvWalk kv_walk = config::KvWalk::kv_head;
+  std::int64_t kv_read_padding = 1;
 };
 
 /// Tokens of a step that an operator works on: rows [first, first + count) of the activations, of which row 0
@@ -42,8 +48,9 @@ struct StepRows {
 
 class OperatorEmitter {
  public:
-  /// `cache` outlives the emitter.
-  OperatorEmitter(const OperatorSettings& settings, KvCache& cache) : settings_(settings), cache_(cache) {}
+  /// `caches`, one per class of layers, outlive the emitter.
+  OperatorEmitter(const OperatorSettings& settings, std::span<KvCache> caches)
+      : settings_(settings), caches_(caches) {}
 
   /// One thread's part of an operator: its extents, then its Compute. A thread without a share has neither.
   void emit(const Node& node, const StepRows& rows, std::int64_t thread, AccessSink& sink);
@@ -58,9 +65,17 @@ class OperatorEmitter {
   void emit(const Append& work, const Thread& thread);
   void emit(const Attend& work, const Thread& thread);
 
+  /// Once over the cells of some KV heads, for as many query heads each.
+  struct Walk {
+    HeadRange kv_heads;
+    std::int64_t query_heads = 0;
+  };
+  [[nodiscard]] std::vector<Walk> walks(Share query_heads, std::int64_t group) const;
+  void attend_walk(const Attend& work, const Walk& walk, Stream stream, AccessSink& sink);
+  void read_padding(const KvLayer& kv, const HeadRange& heads, Stream stream, AccessSink& sink) const;
+
   OperatorSettings settings_;
-  KvCache& cache_;
-  Layer layer_;
+  std::span<KvCache> caches_;
   StepRows rows_;
 };
 

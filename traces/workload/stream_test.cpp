@@ -39,13 +39,12 @@ void expect_inside(const LlmRun& run) {
     ASSERT_TRUE(well_formed(record));
   }
   const MemoryLayout layout = allocations(run, context_tokens(run.workload));
-  EXPECT_EQ(
-      static_cast<std::ptrdiff_t>(allocs.size()),
-      std::count_if(layout.begin(), layout.end(), [](const Allocation& a) { return a.bytes > Bytes(0); }));
+  EXPECT_EQ(std::ssize(allocs), std::count_if(layout.begin(), layout.end(),
+                                              [](const Allocation& a) { return a.bytes > Bytes(0); }));
 }
 
 TEST(Stream, StaysWithinItsAllocations) {
-  for (config::LlmSpec model : one_of_each_family()) {
+  for (config::LlmSpec model : every_family()) {
     model.layers = 2;
     for (const std::int64_t threads : {1, 5}) {
       LlmRun run = test_run(model, mixed_format(), {.prompt = 70, .generate = 2, .threads = threads});
@@ -56,6 +55,30 @@ TEST(Stream, StaysWithinItsAllocations) {
       expect_inside(run);
     }
   }
+}
+
+/// Other kinds of attention, and an engine's habits.
+void vary(LlmRun& run, Rng& rng) {
+  config::LlmSpec& model = run.model;
+  model.post_norms = rng.below(2) == 0;
+  if (rng.below(3) == 0) {
+    const std::int64_t period = rng.between(1, 3);
+    model.local =
+        config::LocalLayers{.window = rng.between(1, 40), .count = rng.between(1, period), .period = period};
+  } else if (rng.below(2) == 0) {
+    model.kv_heads = 1;
+    model.fused_qkv = model.qkv_bias = model.qk_norm = false;
+    model.head_dim = rng.between(2, 40);
+    model.latent = config::LatentAttention{.kv_rank = rng.between(1, 50),
+                                           .q_rank = rng.between(0, 20),
+                                           .rope_dim = rng.between(1, model.head_dim - 1),
+                                           .value_dim = rng.between(1, 30)};
+  }
+  run.engine.kv_cache = static_cast<config::KvCacheUse>(rng.below(2));
+  run.engine.kv_walk = static_cast<config::KvWalk>(rng.below(2));
+  run.engine.repack = rng.below(2) == 0;
+  run.engine.v_transposed = run.engine.kv_layout != config::KvLayout::paged &&
+                            run.engine.kv_row_alignment == Bytes(1) && rng.below(2) == 0;
 }
 
 TEST(Stream, StaysWithinItsAllocationsWhateverTheGeometry) {
@@ -82,13 +105,14 @@ TEST(Stream, StaysWithinItsAllocationsWhateverTheGeometry) {
     run.engine.kv_block_order = static_cast<config::KvBlockOrder>(rng.below(2));
     run.engine.kv_row_alignment = Bytes(rng.below(2) == 0 ? 1 : 64);
     run.seed = rng.below(100);
+    vary(run, rng);
     ASSERT_NO_FATAL_FAILURE(expect_inside(run)) << "round " << round;
     ASSERT_NO_FATAL_FAILURE(expect_data_flow(run)) << "round " << round;
   }
 }
 
 TEST(Stream, ReadsOnlyWhatWasWrittenAndThreadsDoNotMeet) {
-  for (config::LlmSpec model : one_of_each_family()) {
+  for (config::LlmSpec model : every_family()) {
     model.layers = 2;
     for (const std::int64_t threads : {1, 3, 4, 8}) {
       LlmRun run = test_run(model, weight_format("F16"), {.prompt = 20, .generate = 2, .threads = threads});
@@ -124,7 +148,7 @@ TEST(Stream, BatchesEndWithSteps) {
 class Recording : public TemporaryFolder {};
 
 TEST_F(Recording, GivesTheRecordsThatWerePassedOn) {
-  for (const config::LlmSpec& model : one_of_each_family()) {
+  for (const config::LlmSpec& model : every_family()) {
     LlmRun run = test_run(model, mixed_format(), {.prompt = 40, .generate = 2});
     run.model.layers = 3;
     LlmWorkload workload(run);

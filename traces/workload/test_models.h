@@ -60,6 +60,42 @@ inline std::vector<config::LlmSpec> one_of_each_family() {
   return {tinyllama(), llama3_8b(), llama32_1b(), qwen25_05b(), qwen3_06b(), phi3_mini()};
 }
 
+inline config::LlmSpec gemma3_1b() {
+  config::LlmSpec m = geometry("Gemma-3-1B", {26, 1152, 4, 1, 256, 6912, 262144});
+  m.tied_embeddings = m.qk_norm = m.post_norms = true;
+  m.local = config::LocalLayers{.window = 512, .count = 5, .period = 6};
+  return m;
+}
+inline config::LlmSpec gemma2_2b() {
+  config::LlmSpec m = geometry("Gemma-2-2B", {26, 2304, 8, 4, 256, 9216, 256000});
+  m.tied_embeddings = m.post_norms = true;
+  m.local = config::LocalLayers{.window = 4096, .count = 1, .period = 2};
+  return m;
+}
+inline config::LlmSpec mistral_7b() {
+  config::LlmSpec m = geometry("Mistral-7B-v0.1", {32, 4096, 32, 8, 128, 14336, 32000});
+  m.local = config::LocalLayers{.window = 4096};
+  return m;
+}
+/// The attention of DeepSeek-V2-Lite and V3, with a dense network in place of experts.
+inline config::LlmSpec dense_deepseek_lite() {
+  config::LlmSpec m = geometry("DeepSeek-V2-Lite, dense", {27, 2048, 16, 1, 192, 10944, 102400});
+  m.latent = config::LatentAttention{.kv_rank = 512, .q_rank = 0, .rope_dim = 64, .value_dim = 128};
+  return m;
+}
+inline config::LlmSpec dense_deepseek_v3() {
+  config::LlmSpec m = geometry("DeepSeek-V3, dense", {61, 7168, 128, 1, 192, 18432, 129280});
+  m.latent = config::LatentAttention{.kv_rank = 512, .q_rank = 1536, .rope_dim = 64, .value_dim = 128};
+  return m;
+}
+/// Also those whose attention differs.
+inline std::vector<config::LlmSpec> every_family() {
+  std::vector<config::LlmSpec> models = one_of_each_family();
+  models.insert(models.end(),
+                {gemma3_1b(), gemma2_2b(), mistral_7b(), dense_deepseek_lite(), dense_deepseek_v3()});
+  return models;
+}
+
 inline config::TensorType tensor_type(std::string name, std::int64_t block, std::int64_t bytes, double ops,
                                       std::string fallback = "") {
   return {.name = std::move(name),

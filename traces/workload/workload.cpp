@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 
 #include "configs/error/error.h"
-#include "configs/spec/tensors.h"
 #include "traces/kv_cache/kv_cache.h"
 #include "traces/record/sinks.h"
 #include "traces/workload/graph.h"
+#include "traces/workload/kv_classes.h"
 #include "traces/workload/operators.h"
 
 namespace kvsim::trace {
@@ -29,14 +29,18 @@ void check_run(const LlmRun& run) {
   if (run.workload.prompt < 0 || run.workload.generate < 0 || context_tokens(run.workload) == 0) {
     refuse("workload.prompt and workload.generate must not be negative, nor both 0");
   }
+  if (run.workload.cached > 0 && run.engine.kv_cache == config::KvCacheUse::recomputed) {
+    refuse("workload.cached must be 0 where engine.kv_cache is recomputed: there is no cache");
+  }
   if (run.workload.cached < 0 || run.workload.cached >= std::max<std::int64_t>(1, run.workload.prompt)) {
     refuse("workload.cached must be from 0 to one less than workload.prompt");
   }
   if (run.engine.ubatch < 1 || run.engine.prefill_columns < 1 || run.engine.kv_tile < 1 ||
-      run.engine.context_padding < 1 || run.engine.kv_block < 1 || run.engine.kv_row_alignment < Bytes(1)) {
+      run.engine.context_padding < 1 || run.engine.kv_block < 1 || run.engine.kv_read_padding < 1 ||
+      run.engine.kv_row_alignment < Bytes(1)) {
     refuse(
-        "engine.ubatch, prefill_columns, kv_tile, context_padding, kv_block and kv_row_alignment must be at "
-        "least 1");
+        "engine.ubatch, prefill_columns, kv_tile, context_padding, kv_block, kv_read_padding and "
+        "kv_row_alignment must be at least 1");
   }
   const config::LlmSpec& m = run.model;
   if (std::min({m.layers, m.width, m.heads, m.kv_heads, m.head_dim, m.ffn, m.vocabulary}) < 1) {
@@ -76,11 +80,15 @@ class LlmWorkload::Impl {
         layout_(allocations(run, context_)),
         addresses_(place(layout_, run.page, run.base)),
         graph_(make_graph(run)),
-        cache_(kv_shape(run, context_), address(Region::kv_cache), KvPayload::none, address(Region::kv_wide)),
+        caches_(make_caches(run)),
+        recomputed_(run.engine.kv_cache == config::KvCacheUse::recomputed),
         emitter_({.threads = run.workload.threads,
                   .columns = run.engine.prefill_columns,
-                  .attention = {.heads = run.model.heads, .kv_tile = run.engine.kv_tile}},
-                 cache_) {}
+                  .heads = run.model.heads,
+                  .kv_tile = run.engine.kv_tile,
+                  .kv_walk = run.engine.kv_walk,
+                  .kv_read_padding = run.engine.kv_read_padding},
+                 caches_) {}
 
   bool next(std::vector<Record>& batch) {
     batch.clear();
@@ -96,6 +104,7 @@ class LlmWorkload::Impl {
  private:
   struct Step {
     Mark mark;  // of its beginning
+    Token first{};
     bool with_logits = false;
     std::size_t node = 0;     // in hand
     std::int64_t thread = 0;  // next in the node
@@ -104,11 +113,21 @@ class LlmWorkload::Impl {
   [[nodiscard]] Address address(Region region) const { return addresses_[static_cast<std::size_t>(region)]; }
 
   [[nodiscard]] std::vector<Node> make_graph(const LlmRun& run) const {
-    return build_graph(run.model, config::tensors(run.model, run.engine.weights),
+    return build_graph(run,
                        {.weights = address(Region::weights),
+                        .repacked = address(Region::repacked),
                         .activations = place_activations(run.model, ubatch_, address(Region::compute_buffer)),
-                        .logits = address(Region::output_buffer),
-                        .sampler_operations = run.engine.sampler_operations});
+                        .logits = address(Region::output_buffer)});
+  }
+
+  [[nodiscard]] std::vector<KvCache> make_caches(const LlmRun& run) const {
+    std::vector<KvCache> caches;
+    Address wide = address(Region::kv_wide);
+    for (const KvClass& c : kv_classes(run, context_)) {
+      caches.emplace_back(c.shape, address(c.region), KvPayload::none, wide);
+      wide += static_cast<Address>(wide_bytes(c.shape).count());
+    }
+    return caches;
   }
 
   void load(AccessSink& sink) {
@@ -123,6 +142,7 @@ class LlmWorkload::Impl {
     }
     if (workload_.cached > 0) {
       take_cells(workload_.cached);
+      depth_ = workload_.cached;
     }
     loaded_ = true;
   }
@@ -130,10 +150,18 @@ class LlmWorkload::Impl {
   void take_cells(std::int64_t tokens) {
     while (tokens > 0) {
       const std::int64_t count = std::min(tokens, ubatch_);
-      const auto plan = cache_.plan(static_cast<std::uint32_t>(count));
-      check(std::holds_alternative<KvPlan>(plan), "the KV cache has room for prompt and answer");
-      cache_.apply(std::get<KvPlan>(plan));
+      for (KvCache& cache : caches_) {
+        const auto plan = cache.plan(static_cast<std::uint32_t>(count));
+        check(std::holds_alternative<KvPlan>(plan), "the KV cache has room for prompt and answer");
+        cache.apply(std::get<KvPlan>(plan));
+      }
       tokens -= count;
+    }
+  }
+
+  void truncate(std::int64_t tokens) {
+    for (KvCache& cache : caches_) {
+      cache.truncate(static_cast<std::uint32_t>(tokens));
     }
   }
 
@@ -154,13 +182,13 @@ class LlmWorkload::Impl {
 
   /// Takes the next step's cells in the KV cache. False if there is no further step.
   bool begin_step() {
-    const bool run_done = cache_.depth() == context_ || !probes_.empty();
+    const bool run_done = depth_ == context_ || !probes_.empty();
     if (run_done) {
       return begin_probe();
     }
-    const bool prefill = cache_.depth() < workload_.prompt;
+    const bool prefill = depth_ < workload_.prompt;
     start_step(prefill ? Phase::prefill : Phase::decode,
-               prefill ? std::min(ubatch_, workload_.prompt - cache_.depth()) : 1);
+               prefill ? std::min(ubatch_, workload_.prompt - depth_) : 1);
     return true;
   }
 
@@ -171,24 +199,32 @@ class LlmWorkload::Impl {
     if (next_probe_ == probes_.size()) {
       return false;
     }
-    cache_.truncate(probes_[next_probe_++]);
+    depth_ = probes_[next_probe_++];
+    truncate(recomputed_ ? 0 : depth_);
     start_step(Phase::probe, 1);
     return true;
   }
 
+  /// Of `tokens` new ones; without a cache all before them are computed again.
   void start_step(Phase phase, std::int64_t tokens) {
-    const std::int64_t depth = cache_.depth();
-    take_cells(tokens);
+    const std::int64_t first = recomputed_ ? 0 : depth_;
+    if (recomputed_) {
+      truncate(0);
+    }
+    const std::int64_t computed = depth_ + tokens - first;
+    take_cells(computed);
     step_ = Step{.mark = {.what = Mark::What::step_begin,
                           .phase = phase,
-                          .tokens = static_cast<std::uint32_t>(tokens),
-                          .depth = static_cast<std::uint32_t>(depth)},
-                 .with_logits = phase != Phase::prefill || depth + tokens >= workload_.prompt};
+                          .tokens = static_cast<std::uint32_t>(computed),
+                          .depth = static_cast<std::uint32_t>(depth_)},
+                 .first = Token(static_cast<std::uint32_t>(first)),
+                 .with_logits = phase != Phase::prefill || depth_ + tokens >= workload_.prompt};
+    depth_ += tokens;
   }
 
   /// Emits the part of the next thread, after the operator's mark if it is the first.
   void advance_node(const Node& node, AccessSink& sink) {
-    StepRows rows{.step_first = Token(step_->mark.depth), .first = 0, .count = step_->mark.tokens};
+    StepRows rows{.step_first = step_->first, .first = 0, .count = step_->mark.tokens};
     if (node.tokens == Node::Tokens::outputs) {
       rows.first = rows.count - 1;
       rows.count = 1;
@@ -220,7 +256,9 @@ class LlmWorkload::Impl {
   MemoryLayout layout_;
   std::array<Address, kRegions> addresses_;
   std::vector<Node> graph_;
-  KvCache cache_;
+  std::vector<KvCache> caches_;  ///< by class of layers
+  bool recomputed_;
+  std::int64_t depth_ = 0;  ///< tokens of the steps begun so far
   OperatorEmitter emitter_;
   bool loaded_ = false;
   std::vector<std::uint32_t> probes_;  ///< depths, deepest first; filled when the run is done

@@ -40,7 +40,7 @@ Intervals weights_of_a_step(const LlmRun& run) {
 }
 
 TEST(Decode, ReadsEveryWeightByteOnce) {
-  for (const config::LlmSpec& model : one_of_each_family()) {
+  for (const config::LlmSpec& model : every_family()) {
     for (const config::WeightFormat& format : formats()) {
       for (const std::int64_t threads : {1, 3, 4, 8}) {
         const LlmRun run = test_run(model, format, {.prompt = 5, .generate = 1, .threads = threads});
