@@ -157,7 +157,8 @@ TEST(Latent, OperatorsAreThoseOfTheAbsorbedForm) {
   const auto operators = [](const config::LlmSpec& model) {
     std::vector<Operator> ops;
     const LlmRun run = test_run(model, weight_format("F16"), {.prompt = 0, .generate = 1});
-    for (const Operation& operation : steps_of(run).back().operations) {
+    const Step step = steps_of(run).back();
+    for (const Operation& operation : step.operations) {
       if (operation.mark.layer == Layer(2)) {
         ops.push_back(operation.mark.op);
       }
