@@ -173,6 +173,9 @@ const SchemaInfo& schema_of_kind(std::string_view kind) {
   if (kind == "formats") {
     return schema<WeightFormat>().info();
   }
+  if (kind == "storage") {
+    return schema<StoragePartSpec>().info();
+  }
   if (kind == "cores") {
     return schema<CoreSpec>().info();
   }

@@ -58,7 +58,7 @@ constexpr std::array kCommands = {
     Command{"trace", "info FILE [options]",
             "Looks into a memory trace that was captured from a real program.",
             "  kvsim trace info decode.lackey.zst --regions decode.regions.csv", run_trace},
-    Command{"list", "devices|llms|formats|dram|cores|tensor_types",
+    Command{"list", "devices|llms|formats|dram|cores|tensor_types|storage",
             "Prints the ids of the catalogue, one a line.", "  kvsim list devices", run_list},
 };
 
