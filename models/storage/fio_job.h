@@ -16,11 +16,11 @@ enum class FioPattern : std::uint8_t { read, write, randread, randwrite };
 struct FioSpec {
   FioPattern pattern = FioPattern::read;
   Bytes block{4096};
-  std::int64_t depth = 1;  ///< requests in flight of each job
-  std::int64_t jobs = 1;   ///< threads
-  Bytes size;              ///< of the range; a job ends when all jobs have moved so much,
-  Picoseconds runtime;     ///< or after so long
-  Picoseconds ramp;        ///< what ends before it is not counted
+  std::int64_t depth = 1;    ///< requests in flight of each job
+  std::int64_t jobs = 1;     ///< threads
+  Bytes size = {};           ///< of the range; a job ends when all jobs have moved so much,
+  Picoseconds runtime = {};  ///< or after so long
+  Picoseconds ramp = {};     ///< what ends before it is not counted
   std::uint64_t seed = 1;
 };
 
@@ -44,7 +44,7 @@ struct FioResult {
   FioLatency completion;  ///< from there, or from the call
   FioLatency whole;
   StorageStatus status = StorageStatus::ok;  ///< the first that was not ok, with which the jobs end,
-  Bytes place = {};                               ///< and where
+  Bytes place = {};                          ///< and where
 };
 
 class FioJob {

@@ -37,10 +37,10 @@ struct FlashOp {
   OpPurpose purpose = OpPurpose::data;
   std::uint32_t die = 0;
   std::uint64_t set = 0;       ///< page set, which stays in the die's register after a read
-  Picoseconds array = {};           ///< time of the array
-  Bytes moved = {};                 ///< on the channel
+  Picoseconds array = {};      ///< time of the array
+  Bytes moved = {};            ///< on the channel
   std::uint32_t owner = 0;     ///< command, read-ahead entry
-  Bytes wanted = {};                ///< by the host, of what is moved
+  Bytes wanted = {};           ///< by the host, of what is moved
   OpIndex next = kNoOp;        ///< may begin after this one,
   std::uint32_t blockers = 0;  ///< or rather after so many
 };

@@ -134,11 +134,15 @@ bool Ftl::has_idle_work() const {
   return slc_ > (host_ ? 1 : 0) || free_ <= kLow;
 }
 
+/// The block with the fewest valid units, of several the least worn.
 std::optional<std::uint32_t> Ftl::best_victim(bool slc) const {
   std::optional<std::uint32_t> best;
+  const auto cost = [this](std::uint32_t block) {
+    return std::pair(blocks_[block].valid, blocks_[block].erases);
+  };
   for (std::uint32_t i = 0; i < blocks_.size(); ++i) {
     const Block& block = blocks_[i];
-    if (block.state == State::closed && block.slc == slc && (!best || block.valid < blocks_[*best].valid)) {
+    if (block.state == State::closed && block.slc == slc && (!best || cost(i) < cost(*best))) {
       best = i;
     }
   }

@@ -32,7 +32,7 @@ struct StorageRequest {
   StorageOp op = StorageOp::read;
   Bytes offset = {};
   Bytes bytes = {};
-  Picoseconds when = {};       ///< not before the last completion taken
+  Picoseconds when = {};  ///< not before the last completion taken
   std::int64_t lane = 0;  ///< the thread that asks; one does its share of one request at a time
 };
 
@@ -114,7 +114,7 @@ class StorageDevice {
     StorageOp op = StorageOp::read;
     Bytes offset = {};
     Bytes bytes = {};
-    Bytes left = {};               ///< of a write, to come from the host
+    Bytes left = {};          ///< of a write, to come from the host
     std::int64_t pieces = 0;  ///< under way
     bool has_map = false;
   };

@@ -42,6 +42,9 @@ constexpr std::array kCommands = {
     Command{"dram", "run|bench|check [options]",
             "Plays requests on a DRAM part by itself, measures it, or checks a command trace.",
             "  kvsim dram bench --part lpddr4-3200", run_dram},
+    Command{"storage", "bench [options]",
+            "Measures a storage part by itself, with the jobs and figures of fio.",
+            "  kvsim storage bench --part emmc_foresee_sld64g --rw randread", run_storage},
     Command{"quality", "SCENARIO|--model FILE.gguf --kv SPEC... --tokens FILE.jsonl [options]",
             "Measures what a KV cache's formats and policies cost in accuracy, by running a model.",
             "  kvsim quality --model tiny.gguf --tokens held-out.jsonl --kv f16 q8_0 q4_0 int4:g32:channel\n"
