@@ -87,7 +87,7 @@ const BadPart kBadParts[] = {
      "controller.write_buffer: '4 KiB' is less than 16 KiB, which is programmed at once"},
     {"emmc_foresee_sld64g", "flash: {read: 46}", "flash.read: '46' has no unit"},
     {"emmc_foresee_sld64g", "bandwidth: 300 MB/s", "bandwidth: unknown key"},
-    {"emmc_foresee_sld64g", "interface: sata", "interface: 'sata' is not known"},
+    {"emmc_foresee_sld64g", "interface: sata", "interface: 'sata' is not one of emmc, sd, ufs, nvme, spi"},
 };
 
 using BadStorage = ScenarioTest;
