@@ -20,7 +20,7 @@ TEST(StorageParts, AreThese) {
   EXPECT_THAT(catalogue_ids("storage"),
               testing::IsSupersetOf({"emmc_foresee_sld64g", "emmc_samsung_bjtd4r", "emmc_sandisk_dg4016",
                                      "nvme_sm2263xt_1tb", "sd_sandisk_extreme_a1", "spi_nand_w25n01gv",
-                                     "ufs_4_phone"}));
+                                     "spi_nor_w25q128", "ufs_2_1", "ufs_3_1", "ufs_4_phone"}));
 }
 
 TEST(StorageParts, HaveTheGeometryThatTheirNumbersMultiplyTo) {

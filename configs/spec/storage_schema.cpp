@@ -125,6 +125,10 @@ std::int64_t deepest_queue(StorageInterface interface) {
   return limits(interface).queue_depth;
 }
 
+Bytes sector(StorageInterface interface) {
+  return interface == StorageInterface::spi ? Bytes(1) : Bytes(512);
+}
+
 template <>
 const Schema<StorageLink>& schema<StorageLink>() {
   using T = StorageLink;
@@ -178,8 +182,8 @@ const Schema<StorageFlash>& schema<StorageFlash>() {
       {field("channels", &T::channels, "buses between controller and dies").between(1, 64),
        field("dies", &T::dies, "dies over all channels").between(1, 1024),
        field("planes", &T::planes, "planes of a die").between(1, 16).power_of_two(),
-       field("page", &T::page, "data bytes of a page").between(512_B, 64_KiB).power_of_two(),
-       field("unit", &T::unit, "what the mapping knows").between(512_B, 64_KiB).power_of_two().optional(),
+       field("page", &T::page, "data bytes of a page").between(256_B, 64_KiB).power_of_two(),
+       field("unit", &T::unit, "what the mapping knows").between(256_B, 64_KiB).power_of_two().optional(),
        field("pages_per_block", &T::pages_per_block, "pages of a block").between(1, 1 << 16),
        field("bits_per_cell", &T::bits_per_cell, "1 SLC, 2 MLC, 3 TLC, 4 QLC").between(1, 4),
        field("channel_rate", &T::channel_rate, "bytes that a channel moves per second, as transfers")
@@ -188,11 +192,11 @@ const Schema<StorageFlash>& schema<StorageFlash>() {
        field("transfer_command", &T::transfer_command, "on the channel before each transfer")
            .between(0_ps, kLongest)
            .optional(),
-       field("read", &T::read, "array time of a page set").between(1_us, kLongest),
+       field("read", &T::read, "array time of a page set").between(0_ps, kLongest),
        field("program", &T::program, "of a page set, mean over the bits of a cell").between(1_us, kLongest),
        field("erase", &T::erase, "of a block").between(1_us, kLongest),
        field("slc_read", &T::slc_read, "read of a block with one bit per cell: mapping, SLC cache")
-           .between(1_us, kLongest),
+           .between(0_ps, kLongest),
        field("slc_program", &T::slc_program, "program of such a block").between(1_us, kLongest),
        field("cache_read", &T::cache_read, "the array reads while the page before is moved out").optional(),
        field("suspend", &T::suspend, "a read stops a program or an erase after so long; none: it waits")

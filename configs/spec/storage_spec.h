@@ -111,5 +111,7 @@ struct StoragePartSpec {
 [[nodiscard]] std::int64_t superblocks(const StoragePartSpec& part);
 /// Commands that an interface can have under way.
 [[nodiscard]] std::int64_t deepest_queue(StorageInterface interface);
+/// What requests are whole multiples of: 512 B, but of a serial flash a byte, as it can be read in place.
+[[nodiscard]] Bytes sector(StorageInterface interface);
 
 }  // namespace kvsim::config

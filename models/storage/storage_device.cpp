@@ -10,7 +10,6 @@ namespace kvsim::model {
 
 namespace {
 
-constexpr std::int64_t kSector = 512;
 constexpr std::int64_t kHostPage = 4096;
 constexpr std::int64_t kMapPageBytes = 4096;
 constexpr double kSecondsPerDay = 86'400;
@@ -49,8 +48,9 @@ Unit StorageDevice::unit_of(Bytes offset) const {
 
 StorageStatus StorageDevice::examine(const StorageRequest& request, Bytes& place) const {
   place = request.offset;
-  if (request.offset.count() < 0 || request.bytes.count() <= 0 || request.offset.count() % kSector != 0 ||
-      request.bytes.count() % kSector != 0) {
+  const std::int64_t sector = config::sector(part_.interface).count();
+  if (request.offset.count() < 0 || request.bytes.count() <= 0 || request.offset.count() % sector != 0 ||
+      request.bytes.count() % sector != 0) {
     return StorageStatus::misaligned;
   }
   if (part_.read_only && request.op != StorageOp::read) {
@@ -104,6 +104,10 @@ std::optional<StorageCompletion> StorageDevice::next_until(Picoseconds until) {
     }
   }
   return std::nullopt;
+}
+
+std::optional<Picoseconds> StorageDevice::next_event() const {
+  return calendar_.empty() ? std::nullopt : std::optional(calendar_.next_time());
 }
 
 std::optional<StorageCompletion> StorageDevice::handle(const Event& event) {
@@ -335,7 +339,7 @@ const char* to_string(StorageStatus status) {
     case StorageStatus::device_full:
       return "device full";
     case StorageStatus::misaligned:
-      return "not whole sectors of 512 B";
+      return "not whole sectors";
   }
   return "";
 }

@@ -25,7 +25,7 @@ enum class StorageStatus : std::uint8_t {
   beyond_capacity,  ///< it begins or, if it reads, ends past the capacity
   read_only,
   device_full,  ///< a write that passes the capacity, or finds no free block
-  misaligned,   ///< not whole sectors of 512 B, or empty
+  misaligned,   ///< not whole sectors, or empty
 };
 
 struct StorageRequest {
@@ -83,6 +83,8 @@ class StorageDevice {
   [[nodiscard]] std::optional<StorageCompletion> next();
   /// The same, of those up to `until`.
   [[nodiscard]] std::optional<StorageCompletion> next_until(Picoseconds until);
+  /// When something happens next, for those who drive it along with a clock of their own.
+  [[nodiscard]] std::optional<Picoseconds> next_event() const;
 
   /// Fills a range as if it had been written in order long ago: takes no time and is not counted. False if it
   /// does not fit.

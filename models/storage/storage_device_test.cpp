@@ -314,6 +314,24 @@ TEST(StorageDevice, WhatCannotBeIsAResultWithItsPlace) {
   EXPECT_FALSE(locked.lay_out(Bytes(), 65_MiB));
 }
 
+TEST(StorageDevice, ASerialFlashIsReadInPlaceByTheLine) {
+  const auto part = with([](auto& p) {
+    p.interface = config::StorageInterface::spi;
+    p.link.queue_depth = 1;
+    p.flash.read = Picoseconds();
+    p.flash.channel_rate = Hertz(1'000'000'000'000);
+    p.host = {};
+    p.controller.read_command = Picoseconds();
+  });
+  StorageDevice device(part);
+  ASSERT_TRUE(device.lay_out(Bytes(), 1_MiB));
+  const StorageCompletion line = ask(device, StorageOp::read, Bytes(32), Bytes(32), 1_us);
+  EXPECT_EQ(line.status, StorageStatus::ok);
+  // Command 5 us, a unit from the array at 1 TB/s, 512 B packets of which 32 B are asked for at 1 GB/s.
+  EXPECT_EQ(line.done, 1_us + 5_us + Picoseconds(4096) + Picoseconds(32'000));
+  EXPECT_FALSE(device.next_event());
+}
+
 /// Requests of all kinds, sizes and alignments: each is completed once, in order of time; bytes add up; what
 /// the mapping says is what was written.
 TEST(StorageDevice, NothingIsLost) {

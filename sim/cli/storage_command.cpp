@@ -29,7 +29,6 @@ constexpr Bytes kRandomBlock = 4_KiB;
 constexpr Bytes kSequentialBlock = 1024_KiB;
 constexpr Bytes kLargestBlock = 1_GiB;
 constexpr Bytes kDefaultSize = 100_MiB;  // as the iozone rows that the parts of boards come from
-constexpr std::int64_t kSector = 512;
 constexpr std::int64_t kMostInFlight = 65'536;
 
 struct NamedPattern {
@@ -51,7 +50,7 @@ std::int64_t number_of(const Options& options, const char* name, std::int64_t le
 }
 
 /// A size as kvsim writes it ("4 KiB"), or as fio does: "4K" is 4096 B, "16M", "2G".
-Bytes size_of(const Options& options, const char* name, Bytes most) {
+Bytes size_of(const Options& options, const char* name, Bytes sector, Bytes most) {
   std::string text = options.text(name);
   constexpr std::string_view kLetters = "kmgtKMGT";
   if (kLetters.find(text.back()) != std::string_view::npos) {
@@ -64,9 +63,9 @@ Bytes size_of(const Options& options, const char* name, Bytes most) {
   if (!parsed.value) {
     throw UserError(fmt::format("--{}: '{}' {}", name, options.text(name), parsed.reason));
   }
-  if (*parsed.value < Bytes(kSector) || *parsed.value > most || parsed.value->count() % kSector != 0) {
-    throw UserError(fmt::format("--{}: '{}' is not a multiple of 512 B from 512 B to {}", name,
-                                options.text(name), to_text(most)));
+  if (*parsed.value < sector || *parsed.value > most || parsed.value->count() % sector.count() != 0) {
+    throw UserError(fmt::format("--{}: '{}' is not a multiple of {} from {} to {}", name, options.text(name),
+                                to_text(sector), to_text(sector), to_text(most)));
   }
   return *parsed.value;
 }
@@ -144,10 +143,11 @@ Asked read_options(const Options& options) {
   }
   Asked asked;
   asked.part = config::load_storage_part(options.text("part"));
+  const Bytes sector = config::sector(asked.part.interface);
   asked.patterns = patterns_of(options);
   asked.spec.depth = number_of(options, "iodepth", 1, 4096);
   asked.spec.jobs = number_of(options, "numjobs", 1, kMostInFlight / asked.spec.depth);
-  asked.spec.size = options.has("size") ? size_of(options, "size", Bytes(std::int64_t{1} << 50U))
+  asked.spec.size = options.has("size") ? size_of(options, "size", sector, Bytes(std::int64_t{1} << 50U))
                                         : std::min(kDefaultSize, asked.part.capacity);
   asked.spec.runtime = time_of(options, "runtime", false);
   asked.spec.ramp = time_of(options, "ramp_time", true);
@@ -155,7 +155,7 @@ Asked read_options(const Options& options) {
   asked.setup.seed = asked.spec.seed;
   asked.fill = share_of(options, "fill");
   if (options.has("bs")) {
-    asked.block = size_of(options, "bs", kLargestBlock);
+    asked.block = size_of(options, "bs", sector, kLargestBlock);
   }
   const Parsed<Celsius> temperature = parse<Celsius>(options.text("temperature"));
   if (!temperature.value) {

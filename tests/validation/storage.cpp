@@ -126,6 +126,17 @@ void spi_nand(const Title& title, const Row& row) {
        .sets_part = true});
 }
 
+void spi_nor(const Title& title, const Row& row) {
+  title("SPI NOR (Winbond W25Q128JV data sheet)");
+  const FioResult result =
+      run(config::load_storage_part("spi_nor_w25q128"),
+          {.pattern = FioPattern::read, .block = 64_KiB, .size = 16_MiB, .runtime = kLong});
+  row({.what = "read on and on at 104 MHz, MB/s",
+       .measured = 50,
+       .simulated = megabytes(result),
+       .bound = 0.1});
+}
+
 void nvme_reads(const config::StoragePartSpec& part, const Row& row) {
   struct Depth {
     Bytes span;
@@ -290,6 +301,7 @@ void ufs_by_spec_sheet(const Title& title, const Row& row) {
 void measure_storage(const Title& title, const Row& row) {
   boards(title, row);
   spi_nand(title, row);
+  spi_nor(title, row);
   nvme(title, row);
   ufs(title, row);
   ufs_by_spec_sheet(title, row);
