@@ -84,11 +84,10 @@ struct EnumNames<config::QueueKind> {
 
 template <>
 struct EnumNames<config::StorageInterface> {
-  static constexpr std::array kAll{EnumName{config::StorageInterface::emmc, "emmc"},
-                                   EnumName{config::StorageInterface::sd, "sd"},
-                                   EnumName{config::StorageInterface::ufs, "ufs"},
-                                   EnumName{config::StorageInterface::nvme, "nvme"},
-                                   EnumName{config::StorageInterface::spi, "spi"}};
+  static constexpr std::array kAll{
+      EnumName{config::StorageInterface::emmc, "emmc"}, EnumName{config::StorageInterface::sd, "sd"},
+      EnumName{config::StorageInterface::ufs, "ufs"}, EnumName{config::StorageInterface::nvme, "nvme"},
+      EnumName{config::StorageInterface::spi, "spi"}};
 };
 
 template <>
