@@ -46,6 +46,7 @@ void StorageDevice::read_data(Index index, Picoseconds now) {
   const Bytes begin = commands_[index].offset;
   const Bytes end = begin + commands_[index].bytes;
   const Unit stop = unit_of(end - Bytes(1)) + 1;
+  ++commands_[index].pieces;  // until all are under way
   for (Unit unit = unit_of(begin); unit < stop;) {
     Unit count = stop - unit;
     if (ahead_.is_on()) {
@@ -75,6 +76,7 @@ void StorageDevice::read_data(Index index, Picoseconds now) {
   if (ahead_.is_on() && ahead_.note_read(begin.count(), end.count())) {
     run_ahead(end, now);
   }
+  drop_piece(index, now);
 }
 
 /// Units that lie in one piece, page set by page set.
@@ -111,8 +113,7 @@ void StorageDevice::read_set(FlashOp op, Unit physical, Unit units, Picoseconds 
 }
 
 void StorageDevice::to_host(Index index, Bytes bytes, Picoseconds now) {
-  ++commands_[index].pieces;
-  calendar_.add(reserve_link(true, bytes, now), StorageEvent::link_read, index);
+  commands_[index].linked = reserve_link(true, bytes, now);
 }
 
 void StorageDevice::run_ahead(Bytes end, Picoseconds now) {
@@ -163,7 +164,8 @@ void StorageDevice::end_ahead(Index index, Picoseconds now) {
     return;
   }
   for (const ReadAhead::Waiter& waiter : entry.waiters) {
-    calendar_.add(reserve_link(true, Bytes(waiter.bytes), now), StorageEvent::link_read, waiter.command);
+    to_host(waiter.command, Bytes(waiter.bytes), now);
+    drop_piece(waiter.command, now);
   }
   entry.waiters.clear();
   if (entry.is_read) {

@@ -122,7 +122,8 @@ std::optional<StorageCompletion> StorageDevice::handle(const Event& event) {
       begin(event.index, event.time);
       break;
     case StorageEvent::link_read:
-      drop_piece(event.index, event.time);
+      counters_.host_read += commands_[event.index].bytes;
+      finish(event.index, event.time);
       break;
     case StorageEvent::link_written:
       receive_end(event.index, Bytes(event.stamp), event.time);
@@ -231,8 +232,7 @@ void StorageDevice::drop_piece(Index index, Picoseconds now) {
     command.has_map = true;
     read_data(index, now);
   } else {
-    counters_.host_read += command.bytes;
-    finish(index, now);
+    calendar_.add(std::max(now, command.linked), StorageEvent::link_read, index);
   }
 }
 
@@ -240,7 +240,8 @@ void StorageDevice::end_operation(OpIndex index, Picoseconds now) {
   const FlashOp op = flash_.op(index);
   switch (op.purpose) {
     case OpPurpose::data:
-      calendar_.add(reserve_link(true, op.wanted, now), StorageEvent::link_read, op.owner);
+      to_host(op.owner, op.wanted, now);
+      drop_piece(op.owner, now);
       break;
     case OpPurpose::read_ahead:
       end_ahead(op.owner, now);

@@ -117,6 +117,7 @@ class StorageDevice {
     Bytes offset = {};
     Bytes bytes = {};
     Bytes left = {};          ///< of a write, to come from the host
+    Picoseconds linked = {};  ///< the last of what has been sent to the host arrives
     std::int64_t pieces = 0;  ///< under way
     bool has_map = false;
   };
