@@ -52,6 +52,13 @@ TEST(StorageParts, AreExplainedWithTheirSources) {
   EXPECT_THAT(text, HasSubstr("MIPI M-PHY"));
 }
 
+TEST(StorageParts, HaveTheirKeysExplained) {
+  const std::string text = explain("storage");
+  EXPECT_THAT(text, HasSubstr("Keys of a storage part"));
+  EXPECT_THAT(text, HasSubstr("controller.map_cache  "));
+  EXPECT_THAT(text, HasSubstr("flash.suspend"));
+}
+
 TEST(StorageParts, InterfacesHaveTheirQueues) {
   EXPECT_EQ(deepest_queue(StorageInterface::emmc), 32);
   EXPECT_EQ(deepest_queue(StorageInterface::spi), 1);
@@ -83,6 +90,8 @@ const BadPart kBadParts[] = {
     {"nvme_sm2263xt_1tb", "flash: {slc_cache: 400 GiB}", "flash.slc_cache: '400 GiB' takes 3 times its size"},
     {"spi_nand_w25n01gv", "flash: {slc_cache: 1 MiB}", "is not for cells that hold one bit anyway"},
     {"emmc_foresee_sld64g", "flash: {over_provisioning: 0}", "flash.over_provisioning: leaves 0 blocks"},
+    {"emmc_foresee_sld64g", "capacity: 8192 GiB\nflash: {unit: 512 B}",
+     "flash.unit: 8 TiB of 512 B each, in blocks of 16 MiB, are more than the 4294967280 that are supported"},
     {"emmc_foresee_sld64g", "controller: {write_buffer: 4 KiB}",
      "controller.write_buffer: '4 KiB' is less than 16 KiB, which is programmed at once"},
     {"emmc_foresee_sld64g", "flash: {read: 46}", "flash.read: '46' has no unit"},
@@ -99,12 +108,6 @@ TEST_F(BadStorage, IsRefused) {
                 HasSubstr(bad.words))
         << bad.change;
   }
-}
-
-TEST_F(BadStorage, AReadOnlyPartNeedsNoSpareBlocks) {
-  const auto path =
-      write("part.yaml", "extends: emmc_foresee_sld64g\nread_only: true\nflash: {over_provisioning: 0}\n");
-  EXPECT_TRUE(load_storage_part(path.string()).read_only);
 }
 
 }  // namespace

@@ -14,8 +14,9 @@ namespace {
 
 using namespace kvsim::literals;
 
-// Mapping entries are 32 bit and count units.
 constexpr Bytes kLargest = 8192_GiB;
+/// Mapping entries are 32 bit.
+constexpr std::int64_t kMostUnits = 0xffff'fff0;
 constexpr Picoseconds kLongest(1'000'000'000'000);
 /// Fewer leave no room for the open ones and what is collected.
 constexpr std::int64_t kSpareSuperblocks = 4;
@@ -85,9 +86,17 @@ void check_storage(const StoragePartSpec& part, const Place& place) {
   }
   const StorageFlash& flash = part.flash;
   const std::int64_t data = part.capacity.count() / superblock(flash).count();
-  if (!part.read_only && superblocks(part) < data + kSpareSuperblocks) {
+  const std::int64_t units = superblock(flash).count() / flash.unit.count();
+  if (superblocks(part) > kMostUnits / units) {
+    place.error(
+        "flash.unit",
+        fmt::format("{} of {} each, in blocks of {}, are more than the {} that are supported",
+                    to_text(part.capacity), to_text(flash.unit), to_text(superblock(flash)), kMostUnits));
+    return;
+  }
+  if (superblocks(part) < data + kSpareSuperblocks) {
     place.error("flash.over_provisioning",
-                fmt::format("leaves {} blocks of each die beyond the capacity, and {} are needed to write; "
+                fmt::format("leaves {} blocks of each die beyond the capacity, and {} are needed; "
                             "give more, or smaller blocks",
                             superblocks(part) - data, kSpareSuperblocks));
   }
@@ -99,7 +108,7 @@ void check_storage(const StoragePartSpec& part, const Place& place) {
                 fmt::format("'{}' takes {} times its size, more than the capacity, {}",
                             to_text(flash.slc_cache), flash.bits_per_cell, to_text(part.capacity)));
   }
-  if (part.controller.write_buffer < page_set(flash) && !part.read_only) {
+  if (part.controller.write_buffer < page_set(flash)) {
     place.error("controller.write_buffer",
                 fmt::format("'{}' is less than {}, which is programmed at once",
                             to_text(part.controller.write_buffer), to_text(page_set(flash))));

@@ -31,14 +31,16 @@ constexpr std::array kCommands = {
             run_replay},
     Command{"validate", "FILE...", "Reads scenario files and tells all mistakes in them.",
             "  kvsim validate scenarios/*.yaml", run_validate},
-    Command{
-        "explain", "[KEY|FILE.gguf]",
-        "Explains a configuration key, a group of keys, a catalogue entry with its sources, or a GGUF file.",
-        "  kvsim explain engine.ubatch\n"
-        "  kvsim explain devices/rk3588\n"
-        "  kvsim explain model.gguf\n"
-        "  kvsim explain --json-schema > scenario.schema.json",
-        run_explain},
+    Command{"explain", "[KEY|FILE.gguf]",
+            "Explains a configuration key, a group of keys, the keys of a catalogue folder, an entry with "
+            "its sources, "
+            "or a GGUF file.",
+            "  kvsim explain engine.ubatch\n"
+            "  kvsim explain devices/rk3588\n"
+            "  kvsim explain storage\n"
+            "  kvsim explain model.gguf\n"
+            "  kvsim explain --json-schema > scenario.schema.json",
+            run_explain},
     Command{"dram", "run|bench|check [options]",
             "Plays requests on a DRAM part by itself, measures it, or checks a command trace.",
             "  kvsim dram bench --part lpddr4-3200", run_dram},

@@ -166,6 +166,7 @@ TEST_F(StorageBench, BadInputIsRefused) {
 TEST_F(StorageBench, PartsAreListedAndExplained) {
   EXPECT_THAT(kvsim({"list", "storage"}).out, HasSubstr("nvme_sm2263xt_1tb\n"));
   EXPECT_THAT(kvsim({"explain", "storage/nvme_sm2263xt_1tb"}).out, HasSubstr("map_cache: 64 MiB"));
+  EXPECT_THAT(kvsim({"explain", "storage"}).out, HasSubstr("flash.suspend"));
   EXPECT_THAT(kvsim({"storage", "bench", "--help"}).out, HasSubstr("--iodepth"));
 }
 
