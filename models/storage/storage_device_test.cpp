@@ -1,26 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device against closed forms, bad requests, and conservation.
+// The device against closed forms, and bad requests.
 #include "models/storage/storage_device.h"
 
-#include <functional>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "models/storage/fio_job.h"
 #include "models/storage/test_part.h"
-#include "traces/record/spread.h"
 
 namespace kvsim::model {
 namespace {
 
 using namespace kvsim::literals;
-
-config::StoragePartSpec with(const std::function<void(config::StoragePartSpec&)>& change) {
-  config::StoragePartSpec part = small_part();
-  change(part);
-  return part;
-}
 
 StorageCompletion ask(StorageDevice& device, StorageOp op, Bytes offset, Bytes bytes, Picoseconds when) {
   device.submit({.op = op, .offset = offset, .bytes = bytes, .when = when});
@@ -330,82 +322,6 @@ TEST(StorageDevice, ASerialFlashIsReadInPlaceByTheLine) {
   // Command 5 us, a unit from the array at 1 TB/s, 512 B packets of which 32 B are asked for at 1 GB/s.
   EXPECT_EQ(line.done, 1_us + 5_us + Picoseconds(4096) + Picoseconds(32'000));
   EXPECT_FALSE(device.next_event());
-}
-
-/// Requests of all kinds, sizes and alignments: each is completed once, in order of time; bytes add up; what
-/// the mapping says is what was written.
-TEST(StorageDevice, NothingIsLost) {
-  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
-    const auto part = with([&](auto& p) {
-      p.flash.dies = 2;
-      p.flash.pages_per_block = 12;
-      p.flash.bits_per_cell = 3;
-      p.flash.over_provisioning = 0.15;
-      p.flash.slc_cache = seed % 2 == 0 ? 4_MiB : Bytes();
-      p.flash.suspend = 10_us;
-      p.controller.read_ahead = 64_KiB;
-      p.controller.map_cache = 16_KiB;
-      p.controller.journal = 200;
-      p.controller.write_buffer = 16_KiB * static_cast<std::int64_t>(seed);
-      p.link.max_request = 128_KiB;
-      p.link.queue_depth = static_cast<std::int64_t>(seed) * 3;
-    });
-    StorageDevice device(part, {.seed = seed});
-    std::vector<bool> written(device.ftl().units());
-    std::uint64_t state = seed;
-    const auto below = [&state](std::uint64_t limit) {
-      return static_cast<std::int64_t>(trace::spread(state += 0x9e3779b97f4a7c15ULL) % limit);
-    };
-    Bytes read, wrote;
-    std::vector<int> completions(3000);
-    Picoseconds now;
-    const auto take = [&](const StorageCompletion& done) {
-      EXPECT_EQ(done.status, StorageStatus::ok);
-      EXPECT_GE(done.done, now);
-      now = done.done;
-      ++completions[done.id];
-    };
-    const auto drain = [&] {
-      while (const std::optional<StorageCompletion> done = device.next()) {
-        take(*done);
-      }
-    };
-    for (int i = 0; i < 3000; ++i) {
-      const std::int64_t kind = below(10);
-      const StorageOp op = kind < 4 ? StorageOp::read : kind < 9 ? StorageOp::write : StorageOp::discard;
-      const Bytes bytes(512 * (1 + below(below(8) == 0 ? 2000 : 32)));
-      const Bytes offset(512 * below(static_cast<std::uint64_t>((part.capacity - bytes).count() / 512 + 1)));
-      if (op == StorageOp::discard) {  // the order of what is under way is the device's
-        drain();
-      }
-      (op == StorageOp::read ? read : wrote) += op == StorageOp::discard ? Bytes() : bytes;
-      device.submit({.op = op, .offset = offset, .bytes = bytes, .when = now, .lane = i % 4});
-      if (op == StorageOp::write) {
-        for (std::int64_t unit = offset.count() / 4096; unit * 4096 < (offset + bytes).count(); ++unit) {
-          written[static_cast<std::size_t>(unit)] = true;
-        }
-      }
-      if (op == StorageOp::discard || i % 8 == 7) {
-        drain();
-      }
-      if (op == StorageOp::discard) {
-        const std::int64_t first = (offset.count() + 4095) / 4096;
-        for (std::int64_t unit = first; (unit + 1) * 4096 <= (offset + bytes).count(); ++unit) {
-          written[static_cast<std::size_t>(unit)] = false;
-        }
-      }
-    }
-    drain();
-    for (const int count : completions) {
-      ASSERT_EQ(count, 1);
-    }
-    EXPECT_EQ(device.counters().host_read, read);
-    EXPECT_EQ(device.counters().host_written, wrote);
-    for (Unit unit = 0; unit < device.ftl().units(); ++unit) {
-      ASSERT_EQ(device.ftl().map().find(unit) != kNowhere, written[unit]) << unit;
-    }
-    EXPECT_GE(device.wear(BytesPerSecond(1)).write_amplification, 0.99);
-  }
 }
 
 TEST(StorageDevice, TheSameSeedGivesTheSameTimes) {

@@ -2,6 +2,8 @@
 // For tests: a small storage part of round numbers, without read-ahead, SLC cache and retries.
 #pragma once
 
+#include <functional>
+
 #include "configs/spec/storage_spec.h"
 
 namespace kvsim::model {
@@ -30,6 +32,13 @@ inline config::StoragePartSpec small_part() {
   part.flash.slc_read = 20_us;
   part.flash.slc_program = 200_us;
   part.host = {.request = 7_us, .page = 1_us, .command = 3_us, .completion = 11_us};
+  return part;
+}
+
+/// The same with a change.
+inline config::StoragePartSpec with(const std::function<void(config::StoragePartSpec&)>& change) {
+  config::StoragePartSpec part = small_part();
+  change(part);
   return part;
 }
 
