@@ -75,8 +75,9 @@ void boards(const Title& title, const Row& row) {
   const auto read = FioPattern::read, write = FioPattern::write, random = FioPattern::randread;
   iozone("emmc_foresee_sld64g",
          {{read, 4_KiB, 48.4, 0.15, true},
-          {read, 16_KiB, 78, 0.15, false},
+          {read, 16_KiB, 78, 0.15, true},
           {read, 512_KiB, 244, 0.15, true},
+          {read, 1024_KiB, 256, 0.15, false},
           {read, 16384_KiB, 270, 0.1, true},
           {write, 16384_KiB, 143, 0.1, true},
           {random, 4_KiB, 34.3, 0.1, true}},
@@ -147,7 +148,7 @@ void nvme_reads(const config::StoragePartSpec& part, const Row& row) {
   };
   const Depth depths[] = {{64_GiB, 1, 1, 8409, true},      {300_GiB, 1, 1, 7119, false},
                           {300_GiB, 4, 1, 21'813, false},  {64_GiB, 32, 1, 105'310, true},
-                          {300_GiB, 32, 1, 84'859, false}, {64_GiB, 32, 4, 136'930, false},
+                          {300_GiB, 32, 1, 84'859, false}, {64_GiB, 32, 4, 136'930, true},
                           {300_GiB, 32, 4, 109'133, false}};
   for (const Depth& each : depths) {
     const FioResult result = run(part, {.pattern = FioPattern::randread,
