@@ -12,9 +12,11 @@
 namespace kvsim::config {
 namespace {
 
-constexpr std::array kKinds{CatalogueKind{"devices", "device"}, CatalogueKind{"dram", "DRAM part"},
-                            CatalogueKind{"llms", "model"},     CatalogueKind{"formats", "weight format"},
-                            CatalogueKind{"cores", "core"},     CatalogueKind{"tensor_types", "tensor type"}};
+constexpr std::array kKinds{
+    CatalogueKind{"devices", "device"},      CatalogueKind{"dram", "DRAM part"},
+    CatalogueKind{"llms", "model"},          CatalogueKind{"formats", "weight format"},
+    CatalogueKind{"cores", "core"},          CatalogueKind{"tensor_types", "tensor type"},
+    CatalogueKind{"storage", "storage part"}};
 constexpr std::string_view kEnding = ".yaml";
 
 std::string folder_path(std::string_view kind) {

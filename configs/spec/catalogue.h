@@ -20,7 +20,7 @@ struct CatalogueFile {
 /// All files, sorted by path. Written at build time by configs/catalogue/embed.cmake.
 [[nodiscard]] std::span<const CatalogueFile> catalogue_files();
 
-/// A folder of the catalogue: "devices", "dram", "llms", "formats", "cores" or "tensor_types".
+/// A folder of the catalogue: "devices", "dram", "llms", "formats", "cores", "tensor_types" or "storage".
 struct CatalogueKind {
   std::string_view folder;
   std::string_view noun;  ///< one entry, in words: "device"

@@ -41,7 +41,7 @@ TEST(Catalogue, KnowsWhatItDoesNotHave) {
   EXPECT_EQ(
       message_of([] { static_cast<void>(catalogue_ids("device")); }),
       "the catalogue has no 'device', did you mean 'devices'?; it has devices, dram, llms, formats, cores, "
-      "tensor_types");
+      "tensor_types, storage");
 }
 
 void for_each_scalar(const Value& value, const auto& action) {
@@ -82,6 +82,9 @@ TEST(Catalogue, EveryFileCarriesItsLicence) {
 TEST(Catalogue, EveryPartAndCoreIsSound) {
   for (const std::string& id : catalogue_ids("dram")) {
     EXPECT_EQ(load_dram_part(id).name, id);
+  }
+  for (const std::string& id : catalogue_ids("storage")) {
+    EXPECT_EQ(load_storage_part(id).name, id);
   }
   for (const std::string& id : catalogue_ids("cores")) {
     EXPECT_EQ(load_core(id).name, id);

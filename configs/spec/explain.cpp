@@ -173,10 +173,21 @@ const SchemaInfo& schema_of_kind(std::string_view kind) {
   if (kind == "formats") {
     return schema<WeightFormat>().info();
   }
+  if (kind == "storage") {
+    return schema<StoragePartSpec>().info();
+  }
   if (kind == "cores") {
     return schema<CoreSpec>().info();
   }
   return schema<TensorType>().info();
+}
+
+/// The keys of an entry of a folder: of storage parts, which stand in no scenario, nothing else tells them.
+std::string explain_kind(const CatalogueKind& kind) {
+  std::vector<Row> rows;
+  add_rows(schema_of_kind(kind.folder), "", Depth::up_to_entries, rows);
+  return fmt::format("Keys of a {} (an entry of configs/catalogue/{}):\n{}", kind.noun, kind.folder,
+                     table_text(rows));
 }
 
 std::string explain_entry(std::string_view folder, std::string_view id) {
@@ -200,6 +211,9 @@ std::string explain(std::string_view path) {
     return describe(GgufFile::open(path));
   }
   const std::size_t slash = path.find('/');
+  if (const CatalogueKind* kind = find_kind(path)) {
+    return explain_kind(*kind);
+  }
   if (slash == std::string_view::npos) {
     return explain_key(path);
   }

@@ -11,6 +11,7 @@
 #include "configs/spec/dram_spec.h"
 #include "configs/spec/model_spec.h"
 #include "configs/spec/run_spec.h"
+#include "configs/spec/storage_spec.h"
 #include "configs/units/text.h"
 
 namespace kvsim {
@@ -79,6 +80,14 @@ template <>
 struct EnumNames<config::QueueKind> {
   static constexpr std::array kAll{EnumName{config::QueueKind::shared, "shared"},
                                    EnumName{config::QueueKind::bank, "bank"}};
+};
+
+template <>
+struct EnumNames<config::StorageInterface> {
+  static constexpr std::array kAll{
+      EnumName{config::StorageInterface::emmc, "emmc"}, EnumName{config::StorageInterface::sd, "sd"},
+      EnumName{config::StorageInterface::ufs, "ufs"}, EnumName{config::StorageInterface::nvme, "nvme"},
+      EnumName{config::StorageInterface::spi, "spi"}};
 };
 
 template <>

@@ -96,6 +96,9 @@ DeviceSpec load_device(std::string_view id_or_path) {
 DramPartSpec load_dram_part(std::string_view id_or_path, std::vector<InputFile>* inputs) {
   return load_entry<DramPartSpec>("dram", id_or_path, inputs);
 }
+StoragePartSpec load_storage_part(std::string_view id_or_path, std::vector<InputFile>* inputs) {
+  return load_entry<StoragePartSpec>("storage", id_or_path, inputs);
+}
 CoreSpec load_core(std::string_view id_or_path) {
   return load_entry<CoreSpec>("cores", id_or_path);
 }

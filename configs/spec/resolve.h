@@ -12,6 +12,7 @@
 #include "configs/schema/edit.h"
 #include "configs/schema/value.h"
 #include "configs/spec/run_spec.h"
+#include "configs/spec/storage_spec.h"
 
 namespace kvsim::config {
 
@@ -39,6 +40,9 @@ struct Scenario {
 /// `inputs` gets every file that was read.
 [[nodiscard]] DramPartSpec load_dram_part(std::string_view id_or_path,
                                           std::vector<InputFile>* inputs = nullptr);
+/// `inputs` gets every file that was read.
+[[nodiscard]] StoragePartSpec load_storage_part(std::string_view id_or_path,
+                                                std::vector<InputFile>* inputs = nullptr);
 [[nodiscard]] CoreSpec load_core(std::string_view id_or_path);
 [[nodiscard]] LlmSpec load_llm(std::string_view id_or_path);
 [[nodiscard]] WeightFormat load_weight_format(std::string_view id_or_path);

@@ -21,6 +21,19 @@ template <>
 const Schema<MemoryControllerSpec>& schema<MemoryControllerSpec>();
 
 template <>
+const Schema<StorageLink>& schema<StorageLink>();
+template <>
+const Schema<StorageController>& schema<StorageController>();
+template <>
+const Schema<StorageFlash>& schema<StorageFlash>();
+template <>
+const Schema<StorageHost>& schema<StorageHost>();
+template <>
+const Schema<StorageThermal>& schema<StorageThermal>();
+template <>
+const Schema<StoragePartSpec>& schema<StoragePartSpec>();
+
+template <>
 const Schema<CoreSpec>& schema<CoreSpec>();
 template <>
 const Schema<ClusterSpec>& schema<ClusterSpec>();

@@ -37,17 +37,22 @@ constexpr std::array kCommands = {
             run_compare},
     Command{"validate", "FILE...", "Reads scenario files and tells all mistakes in them.",
             "  kvsim validate scenarios/*.yaml", run_validate},
-    Command{
-        "explain", "[KEY|FILE.gguf]",
-        "Explains a configuration key, a group of keys, a catalogue entry with its sources, or a GGUF file.",
-        "  kvsim explain engine.ubatch\n"
-        "  kvsim explain devices/rk3588\n"
-        "  kvsim explain model.gguf\n"
-        "  kvsim explain --json-schema > scenario.schema.json",
-        run_explain},
+    Command{"explain", "[KEY|FILE.gguf]",
+            "Explains a configuration key, a group of keys, the keys of a catalogue folder, an entry with "
+            "its sources, "
+            "or a GGUF file.",
+            "  kvsim explain engine.ubatch\n"
+            "  kvsim explain devices/rk3588\n"
+            "  kvsim explain storage\n"
+            "  kvsim explain model.gguf\n"
+            "  kvsim explain --json-schema > scenario.schema.json",
+            run_explain},
     Command{"dram", "run|bench|check [options]",
             "Plays requests on a DRAM part by itself, measures it, or checks a command trace.",
             "  kvsim dram bench --part lpddr4-3200", run_dram},
+    Command{"storage", "bench [options]",
+            "Measures a storage part by itself, with the jobs and figures of fio.",
+            "  kvsim storage bench --part emmc_foresee_sld64g --rw randread", run_storage},
     Command{"quality", "SCENARIO|--model FILE.gguf --kv SPEC... --tokens FILE.jsonl [options]",
             "Measures what a KV cache's formats and policies cost in accuracy, by running a model.",
             "  kvsim quality --model tiny.gguf --tokens held-out.jsonl --kv f16 q8_0 q4_0 int4:g32:channel\n"
@@ -64,7 +69,7 @@ constexpr std::array kCommands = {
     Command{"trace", "info FILE [options]",
             "Looks into a memory trace that was captured from a real program.",
             "  kvsim trace info decode.lackey.zst --regions decode.regions.csv", run_trace},
-    Command{"list", "devices|llms|formats|dram|cores|tensor_types",
+    Command{"list", "devices|llms|formats|dram|cores|tensor_types|storage",
             "Prints the ids of the catalogue, one a line.", "  kvsim list devices", run_list},
 };
 

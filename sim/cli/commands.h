@@ -47,4 +47,7 @@ int dram_bench(const Command& self, const std::vector<std::string>& arguments);
 /// `kvsim dram check`. Returns 1 if the trace breaks a rule.
 int dram_check(const Command& self, const std::vector<std::string>& arguments);
 
+/// `kvsim storage bench`.
+int run_storage(const Command& self, const std::vector<std::string>& arguments);
+
 }  // namespace kvsim::sim

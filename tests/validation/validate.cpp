@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Long checks (make validate): whole runs in train fidelity against auto, predictions against measured
-// boards, random DRAM traffic through the checker (with the argument `legality` only that), and the trained
-// model beside two other engines (with `quality` only that). Prints a table; ends with 1 if a figure lies
-// outside its bound.
+// boards, random DRAM traffic through the checker (with the argument `legality` only that), the trained model
+// beside two other engines (with `quality` only that), and storage parts beside measured devices (with
+// `storage` only that). Prints a table; ends with 1 if a figure lies outside its bound.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <string>
@@ -17,6 +18,7 @@
 #include "tests/validation/board.h"
 #include "tests/validation/kv_quality.h"
 #include "tests/validation/legality.h"
+#include "tests/validation/storage.h"
 
 namespace kvsim::testing {
 namespace {
@@ -33,6 +35,15 @@ class Table {
     failed_ = failed_ || !good;
     fmt::print("  {:<58} {:>9.3f} {:>9.3f}  {:>+6.1f} % (bound {:.0f} %){}\n", what, expected, got,
                100 * error, 100 * bound, good ? "" : "   <-- OUTSIDE");
+    std::fflush(stdout);
+  }
+  /// The same of a figure whose order of size counts.
+  void factor(const std::string& what, double expected, double got, double most) {
+    const double ratio = std::max(got / expected, expected / got);
+    const bool good = ratio <= most;
+    failed_ = failed_ || !good;
+    fmt::print("  {:<58} {:>9.3f} {:>9.3f}  factor {:.2f} (bound {:.0f}){}\n", what, expected, got, ratio,
+               most, good ? "" : "   <-- OUTSIDE");
     std::fflush(stdout);
   }
   void claim(const std::string& what, bool holds) {
@@ -150,6 +161,16 @@ void quality(Table& table) {
   }
 }
 
+/// Rows that set parameters are marked; the others are predicted.
+void storage(Table& table) {
+  measure_storage([&](const std::string& text) { table.title(text + "; * sets the part"); },
+                  [&](const StorageRow& row) {
+                    const std::string what = (row.sets_part ? "* " : "  ") + row.what;
+                    row.is_factor ? table.factor(what, row.measured, row.simulated, row.bound)
+                                  : table.row(what, row.measured, row.simulated, row.bound);
+                  });
+}
+
 }  // namespace
 }  // namespace kvsim::testing
 
@@ -157,6 +178,10 @@ int main(int argc, char** argv) {
   kvsim::testing::Table table;
   if (argc > 1 && std::string(argv[1]) == "quality") {
     kvsim::testing::quality(table);
+    return table.failed() ? 1 : 0;
+  }
+  if (argc > 1 && std::string(argv[1]) == "storage") {
+    kvsim::testing::storage(table);
     return table.failed() ? 1 : 0;
   }
   kvsim::testing::dram_legality(table);
@@ -167,5 +192,6 @@ int main(int argc, char** argv) {
   kvsim::testing::board_decode(table);
   kvsim::testing::train_against_auto(table);
   kvsim::testing::quality(table);
+  kvsim::testing::storage(table);
   return table.failed() ? 1 : 0;
 }
