@@ -33,16 +33,16 @@ struct BlockLimits {
 /// A run on the device and the pages that it fills or empties.
 struct BlockRun {
   StorageOp op = StorageOp::read;
-  Bytes offset;
-  Bytes bytes;
+  Bytes offset = {};
+  Bytes bytes = {};
   PageId page = kNoPage;  ///< the first of them; none of a direct transfer
   std::int64_t lane = 0;  ///< thread that asks
 };
 
 /// A completed request.
 struct BlockDone {
-  BlockRun run;
-  Picoseconds done;
+  BlockRun run = {};
+  Picoseconds done = {};
   StorageStatus status = StorageStatus::ok;
 };
 
@@ -66,7 +66,7 @@ class BlockQueue {
  private:
   struct Open {
     std::uint64_t id = 0;
-    BlockRun run;
+    BlockRun run = {};
   };
   std::optional<BlockDone> take(const std::optional<StorageCompletion>& completion);
 

@@ -102,6 +102,21 @@ bool PageCache::fault_absent(Call& call, std::int64_t index, MapAdvice advice) {
   return pages_[file.base + static_cast<PageId>(index)].resident() || read_one(call, index);
 }
 
+// zap_pte_range()
+void PageCache::unmap(FileId id, Bytes first, Bytes bytes) {
+  File& file = file_of(id);
+  const PageRun run = range(file, first, bytes);
+  for (std::int64_t i = run.first; i < run.first + run.pages; ++i) {
+    const PageId page = file.base + static_cast<PageId>(i);
+    if (pages_[page].has(page_flag::mapped)) {
+      if (pages_[page].has(page_flag::young)) {
+        lru_.mark_accessed(page);
+      }
+      pages_[page].clear(page_flag::mapped | page_flag::young | page_flag::code);
+    }
+  }
+}
+
 // filemap_map_pages(): maps what is there in the aligned 64 KiB, except markers.
 void PageCache::map_around(Call& call, std::int64_t index) {
   File& file = call.file;

@@ -18,8 +18,8 @@ enum class FileId : std::uint32_t {};
 
 /// Where a part of a file lies on the device; the parts follow each other in the file. Whole pages.
 struct FileExtent {
-  Bytes offset;
-  Bytes bytes;
+  Bytes offset = {};
+  Bytes bytes = {};
 };
 
 enum class AccessPath : std::uint8_t {
@@ -32,7 +32,8 @@ struct Access {
   AccessPath path = AccessPath::mapped;
   bool write = false;
   std::int64_t lane = 0;  ///< the thread that asks
-  Picoseconds each_page;  ///< what it does with each page before it asks for the next: reads go on meanwhile
+  Picoseconds each_page =
+      {};  ///< what it does with each page before it asks for the next: reads go on meanwhile
 };
 
 /// madvise() of a range of a mapping.
@@ -41,24 +42,24 @@ enum class MapAdvice : std::uint8_t { normal, random, sequential };
 enum class FileAdvice : std::uint8_t { normal, random, sequential };
 
 struct Touched {
-  Picoseconds done;
+  Picoseconds done = {};
   std::int64_t minor_faults = 0;
-  std::int64_t major_faults = 0;    ///< as a process counts them: page absent, or tried again after waiting
-  Bytes read;                       ///< that it made the device read, ahead or not
-  Picoseconds waited;               ///< for the device
-  bool out_of_memory = false;       ///< no frame could be had; the rest was not touched
-  std::optional<BlockDone> failed;  ///< a request that the device did not do
+  std::int64_t major_faults = 0;  ///< as a process counts them: page absent, or tried again after waiting
+  Bytes read = {};                ///< that it made the device read, ahead or not
+  Picoseconds waited = {};        ///< for the device
+  bool out_of_memory = false;     ///< no frame could be had; the rest was not touched
+  std::optional<BlockDone> failed = {};  ///< a request that the device did not do
 };
 
 struct CacheSetup {
-  Bytes memory;                 ///< what file pages may use, and what is kept free
-  Bytes min_free;               ///< min_free_kbytes; kswapd works between 5/4 and 3/2 of it
+  Bytes memory = {};            ///< what file pages may use, and what is kept free
+  Bytes min_free = {};          ///< min_free_kbytes; kswapd works between 5/4 and 3/2 of it
   Bytes read_ahead{128 << 10};  ///< read_ahead_kb
   BlockLimits block;
-  Picoseconds minor_fault;
-  Picoseconds major_fault;    ///< the processor's part
-  Picoseconds call;           ///< of read() and write()
-  Picoseconds copy_page;      ///< between cache and caller
+  Picoseconds minor_fault = {};
+  Picoseconds major_fault = {};  ///< the processor's part
+  Picoseconds call = {};         ///< of read() and write()
+  Picoseconds copy_page = {};    ///< between cache and caller
   bool prefault_old = false;  ///< fault-around leaves the accessed bit clear: arm64 with hardware access flag
   double dirty_background = 0.10;  ///< of free and file pages
   double dirty_limit = 0.20;
@@ -66,13 +67,13 @@ struct CacheSetup {
 };
 
 struct CacheCounters {
-  Bytes asked;                        ///< in whole pages
-  Bytes from_cache;                   ///< there or on its way
-  Bytes from_device;                  ///< read because it was asked for
+  Bytes asked = {};                   ///< in whole pages
+  Bytes from_cache = {};              ///< there or on its way
+  Bytes from_device = {};             ///< read because it was asked for
   Bytes direct_read, direct_written;  ///< past the cache
-  Bytes read_ahead;                   ///< read before it was asked for,
-  Bytes wasted;                       ///< and evicted or dropped before that
-  Bytes written_back;
+  Bytes read_ahead = {};              ///< read before it was asked for,
+  Bytes wasted = {};                  ///< and evicted or dropped before that
+  Bytes written_back = {};
   std::int64_t minor_faults = 0, major_faults = 0;
   std::int64_t requests = 0;
   LruCounters lru;
@@ -95,6 +96,8 @@ class PageCache final : private ReclaimOwner {
   /// mlock(), munlock(): populates, and keeps.
   Touched lock(FileId file, Bytes first, Bytes bytes, Picoseconds now);
   void unlock(FileId file, Bytes first, Bytes bytes);
+  /// munmap(): accessed bits become accesses of the pages, which stay.
+  void unmap(FileId file, Bytes first, Bytes bytes);
   /// fsync()
   Touched sync(FileId file, Picoseconds now);
 
@@ -119,7 +122,7 @@ class PageCache final : private ReclaimOwner {
   struct PlacedExtent {
     std::int64_t first = 0;  ///< page of the file
     std::int64_t pages = 0;
-    Bytes offset;
+    Bytes offset = {};
   };
   struct AdviceRange {
     std::int64_t end = 0;  ///< from the end of the range before
@@ -141,8 +144,8 @@ class PageCache final : private ReclaimOwner {
   struct Call {
     File& file;
     Access access;
-    Picoseconds now;
-    PageRun demand;             ///< what is asked for at once
+    Picoseconds now = {};
+    PageRun demand = {};        ///< what is asked for at once
     std::int64_t demanded = 0;  ///< pages read because of that
     bool mark_accessed = false;
     Touched result = {};

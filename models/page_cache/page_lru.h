@@ -15,6 +15,8 @@ class ReclaimOwner {
   virtual ~ReclaimOwner() = default;
   /// The page leaves memory; it is clean, on no list, and its frame is counted as free.
   virtual void evict(PageId page) = 0;
+  /// Whether there is a place for the contents.
+  [[nodiscard]] virtual bool may_evict(PageId /*page*/) const { return true; }
   /// Reclaim met a dirty page at the end of the inactive list; it goes back to the active list.
   virtual void met_dirty(PageId page) = 0;
 };
@@ -89,6 +91,7 @@ class PageLru {
 
   // page_reclaim.cpp
   void balance();
+  bool balance_once();
   bool reclaim_directly(std::int64_t wanted);
   void shrink(int priority, Scan& scan);
   void shrink_inactive(std::int64_t pages, Scan& scan);

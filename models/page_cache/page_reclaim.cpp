@@ -14,9 +14,17 @@ constexpr std::int64_t kPagesPerGiB = 1 << 18;
 
 }  // namespace
 
-// kswapd, balance_pgdat(). It runs here in no time, when a frame is asked for.
+// kswapd() calls balance_pgdat() until the high mark is reached. It runs here in no time, when a frame is
+// asked for. Linux gives up after 16 runs that freed nothing; a second one sees all accessed bits cleared.
 void PageLru::balance() {
   ++counters_.kswapd_runs;
+  for (int failures = 0; failures < 2 && free() < marks_.high;) {
+    failures = balance_once() ? 0 : failures + 1;
+  }
+}
+
+bool PageLru::balance_once() {
+  const std::int64_t evicted = counters_.evicted;
   for (int priority = kDefaultPriority; priority >= 1 && free() < marks_.high;) {
     Scan scan{.wanted = std::max(marks_.high, kClusterPages)};
     shrink(priority, scan);
@@ -25,6 +33,7 @@ void PageLru::balance() {
     }
   }
   activations_seen_ = counters_.activated;
+  return counters_.evicted > evicted;
 }
 
 // try_to_free_pages()
@@ -59,7 +68,6 @@ void PageLru::shrink(int priority, Scan& scan) {
     shrink_inactive(of_inactive, scan);
     if (deactivate) {
       shrink_active(of_active);
-      scan.scanned += of_active;
     }
     if (scan.reclaimed >= scan.wanted) {
       break;
@@ -111,7 +119,7 @@ PageLru::Fate PageLru::examine(PageId id) {
     owner_.met_dirty(id);
     return Fate::activate;
   }
-  return Fate::evict;
+  return owner_.may_evict(id) ? Fate::evict : Fate::keep;
 }
 
 void PageLru::evict(PageId id) {
