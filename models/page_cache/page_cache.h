@@ -115,6 +115,8 @@ class PageCache final : private ReclaimOwner {
   [[nodiscard]] Bytes resident(FileId file) const;
   [[nodiscard]] Bytes mapped(FileId file) const;
   [[nodiscard]] Bytes dirty() const { return Bytes(dirty_ * kPageBytes); }
+  /// On its way to the device.
+  [[nodiscard]] Bytes writing() const { return Bytes(writeback_ * kPageBytes); }
   [[nodiscard]] const PageLru& lru() const { return lru_; }
   [[nodiscard]] const PageTable& pages() const { return pages_; }
 

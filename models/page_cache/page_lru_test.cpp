@@ -78,14 +78,14 @@ TEST(PageLru, AMappedPageGoesRoundOnceAndStaysIfItIsUsedAgain) {
 TEST(PageLru, RefaultWithinTheLengthOfTheActiveListActivates) {
   // 40 active pages; evictions are counted by age. A page that comes back after up to 40 of them is
   // activated.
-  for (const int after : {10, 60}) {
-    Bench bench({.frames = 100, .min = 0, .low = 0, .high = 0});
-    for (PageId page = 0; page < 40; ++page) {
+  for (const int after : {10, 600}) {
+    Bench bench({.frames = 1000, .min = 0, .low = 0, .high = 0}, 5000);
+    for (PageId page = 0; page < 300; ++page) {
       ASSERT_TRUE(bench.lru.add(page));
       bench.lru.mark_accessed(page);
       bench.lru.mark_accessed(page);
     }
-    PageId next = 100;
+    PageId next = 1000;
     while (bench.owner.evicted.empty()) {
       ASSERT_TRUE(bench.lru.add(next++));
     }
@@ -99,6 +99,7 @@ TEST(PageLru, RefaultWithinTheLengthOfTheActiveListActivates) {
     const std::int64_t active = bench.lru.active();
     ASSERT_TRUE(bench.lru.add(back));
     EXPECT_EQ(bench.lru.counters().refaults, 1);
+    EXPECT_EQ(distance <= active, after == 10) << distance << " " << active;
     EXPECT_EQ(bench.pages[back].has(page_flag::active), distance <= active) << distance << " " << active;
   }
 }

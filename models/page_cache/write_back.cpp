@@ -51,10 +51,10 @@ void PageCache::balance_dirty(Call& call) {
       static_cast<double>(lru_.free() - lru_.marks().high + lru_.active() + lru_.inactive());
   const auto background = static_cast<std::int64_t>(setup_.dirty_background * usable);
   const auto limit = static_cast<std::int64_t>(setup_.dirty_limit * usable);
-  if (dirty_ > background) {
-    for (File& file : files_) {
-      write_back(file, dirty_ - background, call);
-    }
+  // wb_writeback(): in chunks, file after file, until below.
+  for (std::size_t file = 0; file < files_.size() && dirty_ > background;) {
+    write_back(files_[file], kBatch, call);
+    file += files_[file].dirty.empty() ? 1 : 0;
   }
   while (dirty_ + writeback_ > (background + limit) / 2 && writeback_ > 0 && wait_any(call)) {
   }
