@@ -191,7 +191,22 @@ const Schema<OsSpec>& schema<OsSpec>() {
            .between(0_B, 1024_GiB),
        field("reserve", &T::reserve, "used by kernel and services of an idle headless system")
            .between(0_B, 1024_GiB),
-       field("page", &T::page, "page size").between(1_KiB, 1_GiB).power_of_two()}};
+       field("page", &T::page, "page size").between(1_KiB, 1_GiB).power_of_two(),
+       field("read_ahead", &T::read_ahead,
+             "how far the kernel reads a file ahead: read_ahead_kb of the disk (include/linux/pagemap.h: 128 "
+             "KiB)")
+           .between(0_B, 1_GiB)
+           .by_default(128_KiB),
+       field("minor_fault", &T::minor_fault,
+             "a thread's time for a page that is in memory and not mapped (median of an x86 with Linux 6.6; "
+             "assumed of Arm)")
+           .between(0_ps, 1_ms)
+           .by_default(1_us),
+       field("major_fault", &T::major_fault,
+             "the processor's part of a page that has to be read; the wait for the device comes on top "
+             "(assumed)")
+           .between(0_ps, 10_ms)
+           .by_default(10_us)}};
   return kSchema;
 }
 
@@ -243,7 +258,12 @@ const Schema<DeviceSpec>& schema<DeviceSpec>() {
        field("interconnect", &T::interconnect, "fabric between caches and memory"),
        field("controller", &T::controller, "memory controllers and address map"),
        field("dram", &T::dram, "DRAM part").entry_of("dram"), field("os", &T::os, "operating system"),
-       field("npu", &T::npu, "neural processing unit, for 'kvsim attention'").optional()},
+       field("npu", &T::npu, "neural processing unit, for 'kvsim attention'").optional(),
+       field(
+           "storage", &T::storage,
+           "where the model file lies: weights that do not fit into memory are read from it again and again")
+           .entry_of("storage")
+           .optional()},
       check_device,
       complete_device};
   return kSchema;

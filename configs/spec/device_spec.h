@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "configs/spec/dram_spec.h"
+#include "configs/spec/storage_spec.h"
 #include "configs/units/quantity.h"
 
 namespace kvsim::config {
@@ -65,6 +66,9 @@ struct OsSpec {
   Bytes firmware;  ///< not visible to the kernel: installed memory minus MemTotal
   Bytes reserve;   ///< used by kernel and services of an idle headless system
   Bytes page;
+  Bytes read_ahead{128 << 10};          ///< read_ahead_kb of the disk
+  Picoseconds minor_fault{1'000'000};   ///< of a thread that touches a page that is in memory and not mapped
+  Picoseconds major_fault{10'000'000};  ///< the processor's part of one that has to be read
 
   bool operator==(const OsSpec&) const = default;
 };
@@ -101,7 +105,8 @@ struct DeviceSpec {
   MemoryControllerSpec controller;
   DramPartSpec dram;
   OsSpec os;
-  std::optional<NpuSpec> npu{};  ///< for `kvsim attention`
+  std::optional<NpuSpec> npu{};              ///< for `kvsim attention`
+  std::optional<StoragePartSpec> storage{};  ///< where the model file lies
 
   bool operator==(const DeviceSpec&) const = default;
 };

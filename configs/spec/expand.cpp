@@ -157,6 +157,9 @@ void Expander::field(Value& value, const FieldInfo& info, const std::string& pat
     return;
   }
   const auto expand = [&](Value& one, const std::string& where) {
+    if (info.fallback == kNone && one.is_scalar() && one.text == kNone) {
+      return;
+    }
     if (const CatalogueKind* kind = find_kind(info.catalogue)) {
       entry(one, *kind, *info.nested, where);
     } else if (one.is_map()) {

@@ -24,8 +24,9 @@ enum class Owner : std::uint8_t {
   latency,     ///< a request or its data on the way, with nothing before it
   compute,     ///< arithmetic not hidden behind memory
   barrier,     ///< threads meeting between operators
+  storage,     ///< weights that are not in memory: faults, and waiting for the device
 };
-inline constexpr int kOwners = static_cast<int>(Owner::barrier) + 1;
+inline constexpr int kOwners = static_cast<int>(Owner::storage) + 1;
 
 [[nodiscard]] std::string_view to_string(Owner owner);
 

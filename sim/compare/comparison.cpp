@@ -108,6 +108,7 @@ VariantFigures figures_of(const std::string& name, const ordered_json& run) {
   VariantFigures figures;
   figures.name = name;
   figures.fits = run.at("verdict").at("fits").get<bool>();
+  figures.pages = run.at("verdict").value("pages", false);
   figures.message = run.at("verdict").at("message").get<std::string>();
   figures.ttft_ms = number(run, "/latency/ttft_ms");
   figures.tokens_per_second = number(run, "/throughput/decode_mean_tokens_per_s");
@@ -180,7 +181,7 @@ std::string part_text(const std::string& part) {
       std::pair{"kv_write", "writing the KV cache"}, std::pair{"other_traffic", "other traffic"},
       std::pair{"row_conflicts", "row conflicts"},   std::pair{"queue", "waiting in queues"},
       std::pair{"latency", "latency not hidden"},    std::pair{"barrier", "threads meeting"},
-      std::pair{"turnaround", "bus turnaround"}};
+      std::pair{"turnaround", "bus turnaround"},     std::pair{"storage", "waiting for storage"}};
   const auto* const found =
       std::ranges::find_if(kTexts, [&](const auto& text) { return text.first == part; });
   return found == kTexts.end() ? part : found->second;

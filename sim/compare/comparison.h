@@ -29,6 +29,7 @@ struct VariantQuality {
 struct VariantFigures {
   std::string name;
   bool fits = false;
+  bool pages = false;   ///< it fits by reading weights from storage again and again
   std::string message;  ///< of the verdict
   std::optional<double> ttft_ms;
   std::optional<double> tokens_per_second;  ///< mean over decode

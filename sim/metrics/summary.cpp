@@ -49,7 +49,10 @@ Percentiles percentiles_of(const std::vector<const StepResult*>& steps) {
     times.push_back(time_of(*step));
   }
   std::sort(times.begin(), times.end());
-  return {.p50 = percentile(times, 0.5), .p95 = percentile(times, 0.95), .max = times.back()};
+  return {.p50 = percentile(times, 0.5),
+          .p95 = percentile(times, 0.95),
+          .p99 = percentile(times, 0.99),
+          .max = times.back()};
 }
 
 /// 0, 512, 1024, 2048, ... and the last depth, as far as a step ran there.
@@ -73,6 +76,20 @@ std::vector<DepthSpeed> speeds_of(const RunRecord& record) {
   return speeds;
 }
 
+StorageFigures storage_of(const config::RunSpec& spec, const std::vector<const StepResult*>& decode,
+                          const Measurement& sum) {
+  model::PagingUse use;
+  for (const StepResult* step : decode) {
+    use += step->paging;
+  }
+  const auto tokens = static_cast<double>(decode.size());
+  return {.part = spec.device.storage->name,
+          .read_bytes = use.read.as_double() / tokens,
+          .hit_share = use.asked > Bytes() ? ratio(use.hit, use.asked) : 1,
+          .major_faults = static_cast<double>(use.major_faults) / tokens,
+          .stall_share = sum.part(Owner::storage) / sum.picoseconds()};
+}
+
 std::vector<BreakdownPart> breakdown_of(const Measurement& sum) {
   struct Name {
     Owner owner;
@@ -91,6 +108,7 @@ std::vector<BreakdownPart> breakdown_of(const Measurement& sum) {
       {Owner::queue, "queue", "waiting in queues"},
       {Owner::latency, "latency", "access latency not hidden"},
       {Owner::barrier, "barrier", "threads meeting"},
+      {Owner::storage, "storage", "waiting for storage"},
   };
   static_assert(std::size(kNames) == model::kOwners);
   std::vector<BreakdownPart> parts;
@@ -191,6 +209,9 @@ Speed speed_of(const config::RunSpec& spec, const RunRecord& record) {
   const double elapsed = sum.picoseconds() / kPicosecondsPerSecond;
   speed.inter_token = percentiles_of(decode);
   speed.breakdown = breakdown_of(sum);
+  if (record.pages) {
+    speed.storage = storage_of(spec, decode, sum);
+  }
   speed.read = BytesPerSecond(sum.bytes_read() / elapsed);
   speed.written = BytesPerSecond(sum.bytes_written() / elapsed);
   const RowShares rows = row_shares(sum);
@@ -257,6 +278,13 @@ Summary summarise(const config::RunSpec& spec, const RunRecord& record) {
       .message = fmt::format("{} of {} in use at most", human(record.peak), human(record.available)),
       .notes = notes_of(spec)};
   summary.speed = speed_of(spec, record);
+  if (record.pages) {
+    summary.verdict.limit = "page cache";
+    summary.verdict.pages = true;
+    summary.verdict.message =
+        fmt::format("{} are asked for, of which {} can be used: weights are read from {} again and again",
+                    human(record.total), human(record.available), spec.device.storage->name);
+  }
   return summary;
 }
 

@@ -20,6 +20,7 @@ struct Verdict {
   std::optional<std::int64_t> token;  ///< generated when the limit broke; none if it fits or broke at load
   std::string message;
   std::vector<std::string> notes;  ///< what to know besides
+  bool pages = false;              ///< it fits only by reading weights from storage again and again
 };
 
 struct DepthSpeed {
@@ -43,7 +44,16 @@ struct OperatorFigures {
 };
 
 struct Percentiles {
-  Picoseconds p50, p95, max;
+  Picoseconds p50, p95, p99, max;
+};
+
+/// Of weights that are paged, per decode token.
+struct StorageFigures {
+  std::string part;
+  double read_bytes = 0;
+  double hit_share = 0;  ///< of the weights asked for, found in memory or on their way
+  double major_faults = 0;
+  double stall_share = 0;  ///< of the token's time
 };
 
 /// Tokens of which K and V were computed, once per layer each.
@@ -56,6 +66,7 @@ struct KvComputations {
 struct Speed {
   Picoseconds time_to_first_token;
   double prefill_tokens_per_second = 0;
+  std::optional<StorageFigures> storage;   ///< none unless weights are paged
   std::optional<Percentiles> inter_token;  ///< none if nothing was generated
   KvComputations kv_computations;
   std::vector<DepthSpeed> decode;

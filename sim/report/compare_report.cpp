@@ -91,8 +91,11 @@ Table main_table(const CompareReport& report) {
   when(quality, {"perplexity", "recall"});
   table[0].emplace_back("unbeaten");
   for (const VariantFigures& v : report.variants) {
-    Row row{v.name, v.fits ? "fits" : "DOES NOT FIT", milliseconds(v.ttft_ms),
-            v.tokens_per_second ? fmt::format("{:.2f}", *v.tokens_per_second) : "-",
+    Row row{v.name,
+            !v.fits   ? "DOES NOT FIT"
+            : v.pages ? "pages"
+                      : "fits",
+            milliseconds(v.ttft_ms), v.tokens_per_second ? fmt::format("{:.2f}", *v.tokens_per_second) : "-",
             &v == &report.variants.front()
                 ? std::string("-")
                 : against(v.tokens_per_second, report.variants.front().tokens_per_second)};
@@ -240,7 +243,7 @@ std::string compare_json(const CompareReport& report) {
     json["variants"].push_back({{"name", v.name},
                                 {"scenario", report.scenarios[i]},
                                 {"set", report.changes[i]},
-                                {"verdict", {{"fits", v.fits}, {"message", v.message}}},
+                                {"verdict", {{"fits", v.fits}, {"pages", v.pages}, {"message", v.message}}},
                                 {"ttft_ms", or_null(v.ttft_ms)},
                                 {"throughput", v.throughput},
                                 {"itl_p50_ms", or_null(v.itl_p50_ms)},

@@ -22,6 +22,7 @@ ordered_json latency(const Speed& speed) {
   if (speed.inter_token) {
     json["itl_ms"] = {{"p50", milliseconds(speed.inter_token->p50)},
                       {"p95", milliseconds(speed.inter_token->p95)},
+                      {"p99", milliseconds(speed.inter_token->p99)},
                       {"max", milliseconds(speed.inter_token->max)}};
   }
   return json;
@@ -83,6 +84,22 @@ ordered_json breakdown(const Speed& speed) {
     parts.push_back({{"part", part.part}, {"share", part.share}});
   }
   return parts;
+}
+
+/// Null unless weights are paged. Nothing is written then, so that there is no wear to tell of.
+ordered_json storage(const Summary& summary) {
+  if (!summary.speed || !summary.speed->storage) {
+    return nullptr;
+  }
+  const StorageFigures& s = *summary.speed->storage;
+  return {{"part", s.part},
+          {"read_bytes_per_token", s.read_bytes},
+          {"write_bytes_per_token", 0},
+          {"hit_share", s.hit_share},
+          {"major_faults_per_token", s.major_faults},
+          {"stall_share", s.stall_share},
+          {"waf", nullptr},
+          {"days_to_endurance", nullptr}};
 }
 
 std::string backing_name(trace::Backing backing) {
@@ -169,6 +186,7 @@ std::string json_report(const Report& report) {
       {"fits", s.verdict.fits},
       {"limit", s.verdict.limit.empty() ? ordered_json(nullptr) : ordered_json(s.verdict.limit)},
       {"token", or_null(s.verdict.token)},
+      {"pages", s.verdict.pages},
       {"message", s.verdict.message},
       {"notes", s.verdict.notes}};
   json["latency"] = s.speed ? latency(*s.speed) : ordered_json(nullptr);
@@ -176,6 +194,7 @@ std::string json_report(const Report& report) {
   json["breakdown"] = s.speed ? breakdown(*s.speed) : ordered_json::array();
   json["dram"] = dram(s);
   json["operators"] = s.speed ? operators(*s.speed) : ordered_json::array();
+  json["storage"] = storage(s);
   json["roofline"] = nullptr;
   if (decoded(s)) {
     json["roofline"] = {{"bytes_per_token", s.speed->bytes_per_token.count()},

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
 #include <iterator>
 
 #include <fmt/format.h>
@@ -15,7 +16,7 @@ using Out = std::back_insert_iterator<std::string>;
 
 void verdict(Out out, const Report& report) {
   const Verdict& v = report.summary.verdict;
-  fmt::format_to(out, "{}: {}\n", v.fits ? "FITS" : "DOES NOT FIT", v.message);
+  fmt::format_to(out, "{}: {}\n", !v.fits ? "DOES NOT FIT" : v.pages ? "PAGES" : "FITS", v.message);
   for (const std::string& note : v.notes) {
     fmt::format_to(out, "Note: {}\n", note);
   }
@@ -32,8 +33,9 @@ void latency(Out out, const Speed& speed) {
   if (!speed.inter_token) {
     return;
   }
-  fmt::format_to(out, "Inter-token latency    {:>10} p50, {} p95, {} max\n", human(speed.inter_token->p50),
-                 human(speed.inter_token->p95), human(speed.inter_token->max));
+  fmt::format_to(out, "Inter-token latency    {:>10} p50, {} p95, {} p99, {} max\n",
+                 human(speed.inter_token->p50), human(speed.inter_token->p95), human(speed.inter_token->p99),
+                 human(speed.inter_token->max));
   for (const DepthSpeed& at : speed.decode) {
     fmt::format_to(out, "Decode at depth {:>6}   {:>6.2f} tokens/s\n", at.depth, at.tokens_per_second);
   }
@@ -59,6 +61,15 @@ void breakdown(Out out, const Speed& speed) {
     fmt::format_to(out, "  {:<32} {:>8}\n", part.text, percent(part.share));
   }
   fmt::format_to(out, "\n");
+}
+
+void storage(Out out, const StorageFigures& s) {
+  fmt::format_to(
+      out,
+      "Storage ({})   {} read per token, {:.0f} major faults; {} of the weights found in memory; {} of "
+      "the time\n\n",
+      s.part, human(Bytes(std::llround(s.read_bytes))), s.major_faults, percent(s.hit_share),
+      percent(s.stall_share));
 }
 
 void dram(Out out, const Summary& summary) {
@@ -139,6 +150,9 @@ std::string text_report(const Report& report) {
     recomputing(out, report);
     if (report.summary.speed->inter_token) {
       breakdown(out, *report.summary.speed);
+      if (report.summary.speed->storage) {
+        storage(out, *report.summary.speed->storage);
+      }
       dram(out, report.summary);
     }
   }

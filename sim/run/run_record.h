@@ -10,6 +10,7 @@
 
 #include "configs/units/quantity.h"
 #include "models/os_memory/memory_ledger.h"
+#include "models/weight_pager/weight_pager.h"
 #include "sim/run/measurement.h"
 #include "traces/record/record.h"
 
@@ -18,9 +19,10 @@ namespace kvsim::sim {
 struct StepResult {
   trace::Mark mark;
   Measurement total;
-  double half_width = 0;  ///< picoseconds, of the 95 % interval
-  double simulated = 0;   ///< picoseconds of it that were simulated; the rest was reused or interpolated
-  Bytes model_bytes;      ///< weights and KV that the software read and wrote
+  double half_width = 0;      ///< picoseconds, of the 95 % interval
+  double simulated = 0;       ///< picoseconds of it that were simulated; the rest was reused or interpolated
+  Bytes model_bytes;          ///< weights and KV that the software read and wrote
+  model::PagingUse paging{};  ///< all 0 unless weights are paged
 };
 
 /// A limit that the run broke.
@@ -38,6 +40,7 @@ struct RunRecord {
   Bytes total;  ///< of both
   Bytes peak;   ///< held at most
   Bytes available;
+  bool pages = false;  ///< weights are read from storage again and again
   std::vector<StepResult> steps;
   /// Of the decode steps together, by operator.
   std::array<Measurement, trace::kOperators> decode_operators{};

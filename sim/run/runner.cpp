@@ -34,6 +34,8 @@ constexpr Picoseconds kWindowTime{10'000'000'000};
 /// Decode steps at which operators that grow with the context are measured; between them they are
 /// interpolated.
 constexpr std::int64_t kKnots = 5;
+/// Less than this and the kernel kills before it pages (assumed: some 2000 pages of programs and weights).
+constexpr Bytes kLeastFileMemory{8 << 20};
 /// Simulated time between two looks at the stop flag: some 50,000 bursts at 34 GB/s.
 constexpr Picoseconds kWatch{100'000'000};
 
@@ -144,6 +146,9 @@ class Runner : public sc_core::sc_module {
 
   void handle(const trace::Alloc& alloc) {
     const auto broken = ledger_.allocate(alloc);
+    if (!broken && alloc.backing == trace::Backing::file_mapped) {
+      mapping_ = {.address = alloc.address, .bytes = alloc.bytes};
+    }
     if (broken) {
       record_.broken = BrokenLimit{
           .limit = broken->limit,
@@ -164,14 +169,7 @@ class Runner : public sc_core::sc_module {
       end_step();
       return;
     }
-    if (ledger_.pages()) {
-      record_.broken =
-          BrokenLimit{.limit = "page cache",
-                      .message = fmt::format("runs only by paging weights: {} of memory in use, of which {} "
-                                             "are mapped weights, but the system leaves {}",
-                                             human(ledger_.total()), human(ledger_.file_mapped()),
-                                             human(ledger_.available())),
-                      .token = generated()};
+    if (ledger_.pages() && !begin_paging()) {
       return;
     }
     phase_begins_ = record_.steps.empty() || record_.steps.back().mark.phase != mark.phase;
@@ -181,6 +179,44 @@ class Runner : public sc_core::sc_module {
     step_bytes_ = Bytes();
     record_.steps.push_back({.mark = mark, .total = {}, .half_width = 0, .simulated = 0, .model_bytes = {}});
     pending_.emplace_back();
+  }
+
+  /// False, with what is broken, if the device cannot page.
+  bool begin_paging() {
+    const Bytes left = ledger_.available() - ledger_.anonymous();
+    const bool can = spec_.device.storage && left >= kLeastFileMemory;
+    if (!can) {
+      const std::string why = spec_.device.storage
+                                  ? fmt::format("{} beside anonymous memory, too little to page", human(left))
+                                  : fmt::format("{}; give the device a storage to see how slow that is",
+                                                human(ledger_.available()));
+      record_.broken =
+          BrokenLimit{.limit = "page cache",
+                      .message = fmt::format("runs only by paging weights: {} of memory in use, of which {} "
+                                             "are mapped weights, but the system leaves {}",
+                                             human(ledger_.total()), human(ledger_.file_mapped()), why),
+                      .token = generated()};
+    } else if (!pager_) {
+      pager_.emplace(spec_.device, mapping_, left, static_cast<std::uint64_t>(spec_.run.seed));
+      pager_->load();
+      record_.pages = true;
+    }
+    return can;
+  }
+
+  /// What the operator waits for storage; it takes `picoseconds` if nothing is missing.
+  void page_in(const Operation& operation, StepResult& step, double picoseconds) {
+    if (!pager_) {
+      return;
+    }
+    const model::PagingUse use = pager_->run(operation.threads, Picoseconds(std::llround(picoseconds)));
+    model::TimeAccount account;
+    account.add(model::Owner::storage, use.stall);
+    const Measurement stall(account, {}, {});
+    step.paging += use;
+    step.total += stall;
+    step.simulated += stall.picoseconds();
+    book(step.mark, operation.mark.op, stall);
   }
 
   void end_step() {
@@ -204,6 +240,7 @@ class Runner : public sc_core::sc_module {
       step.total += m;
       step.simulated += m.picoseconds();
       book(step.mark, operation.mark.op, m);
+      page_in(operation, step, m.picoseconds());
       return;
     }
     const OperatorKind kind = kind_of(operation, before());
@@ -215,6 +252,9 @@ class Runner : public sc_core::sc_module {
     }
     sampler_.saw(kind);
     count_pending(kind, operation.mark.op);
+    if (pager_) {
+      page_in(operation, step, sampler_.estimate(kind).mean.picoseconds());
+    }
   }
 
   [[nodiscard]] Before before() const {
@@ -336,6 +376,8 @@ class Runner : public sc_core::sc_module {
   OperationReader reader_;
   Soc soc_;
   model::MemoryLedger ledger_;
+  model::WeightPager::Mapping mapping_;  ///< the model file
+  std::optional<model::WeightPager> pager_;
   Sampler sampler_;
   std::unordered_map<std::uint64_t, Pilot> pilots_;  ///< by shape
   std::set<std::int64_t> knots_;                     ///< decode steps

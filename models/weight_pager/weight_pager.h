@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights that are larger than the memory left for them: a mapped file, read through the page cache again and
+// again.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "configs/spec/device_spec.h"
+#include "models/cpu/segmenter.h"
+#include "models/page_cache/page_cache.h"
+#include "models/page_cache/storage_block_device.h"
+#include "models/storage/storage_device.h"
+
+namespace kvsim::model {
+
+/// What reading weights cost.
+struct PagingUse {
+  Bytes asked;  ///< of weights, in whole pages
+  Bytes hit;    ///< of it was in memory or on its way
+  Bytes read;   ///< by the device, ahead or not
+  std::int64_t major_faults = 0;
+  std::int64_t minor_faults = 0;
+  Picoseconds stall;  ///< longer than with all weights in memory
+
+  PagingUse& operator+=(const PagingUse& other);
+};
+
+class WeightPager {
+ public:
+  struct Mapping {
+    trace::Address address = 0;
+    Bytes bytes;
+  };
+  /// Precondition: the device has storage. `memory` is what anonymous memory leaves. Throws UserError if the
+  /// file does not fit the storage.
+  WeightPager(const config::DeviceSpec& device, const Mapping& mapping, Bytes memory, std::uint64_t seed);
+
+  /// What llama.cpp's loader does: sequential read-ahead, then every page is touched in order
+  /// (FADV_SEQUENTIAL, MAP_POPULATE). Takes none of the run's time.
+  void load();
+  /// Anonymous memory grew or shrank.
+  void set_memory(Bytes memory);
+  /// An operator that takes `in_memory` if no page is missing: its threads read their weights at an even
+  /// pace. Precondition: each is in the mapping or outside of it whole.
+  PagingUse run(std::span<const ThreadWork> threads, Picoseconds in_memory);
+
+  [[nodiscard]] const StorageDevice& storage() const { return storage_; }
+
+ private:
+  struct Reader;
+
+  [[nodiscard]] std::vector<Reader> readers_of(std::span<const ThreadWork> threads,
+                                               Picoseconds in_memory) const;
+  void advance(Reader& reader, PagingUse& use);
+
+  Mapping mapping_;
+  StorageDevice storage_;
+  StorageBlockDevice block_device_;
+  PageCache cache_;
+  FileId file_;
+  Picoseconds now_;
+};
+
+}  // namespace kvsim::model

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/weight_pager/weight_pager.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "configs/error/test_support.h"
+#include "configs/spec/resolve.h"
+
+namespace kvsim::model {
+namespace {
+
+using namespace kvsim::literals;
+
+config::DeviceSpec board() {
+  config::DeviceSpec device = config::load_device("rk3588_4gb");
+  device.storage = config::load_storage_part("emmc_foresee_sld64g");
+  return device;
+}
+
+constexpr trace::Address kBase = 1 << 20;
+
+/// Thread `i` of `n` reads its part of `bytes` weights.
+std::vector<ThreadWork> scan(Bytes bytes, std::int64_t n = 1) {
+  std::vector<ThreadWork> threads;
+  for (std::int64_t i = 0; i < n; ++i) {
+    threads.push_back({.extents = {{.address = kBase + static_cast<trace::Address>(bytes.count() / n * i),
+                                    .row_bytes = bytes / n,
+                                    .rows = 1,
+                                    .stride = bytes / n,
+                                    .access = trace::Access::read,
+                                    .kind = trace::Kind::weights,
+                                    .stream = Stream(static_cast<std::uint32_t>(i))}},
+                       .simd_operations = 0});
+  }
+  return threads;
+}
+
+TEST(WeightPager, WhatFitsIsReadOnceAtLoad) {
+  WeightPager pager(board(), {.address = kBase, .bytes = 64_MiB}, 256_MiB, 1);
+  pager.load();
+  const Bytes loaded = pager.storage().counters().host_read;
+  EXPECT_EQ(loaded, 64_MiB);
+  for (int token = 0; token < 3; ++token) {
+    const PagingUse use = pager.run(scan(64_MiB, 4), 10_ms);
+    EXPECT_EQ(use.asked, 64_MiB);
+    EXPECT_EQ(use.hit, 64_MiB);
+    EXPECT_EQ(use.read, 0_B);
+    EXPECT_EQ(use.major_faults, 0);
+    EXPECT_EQ(use.stall, 0_ps);
+  }
+  EXPECT_EQ(pager.storage().counters().host_read, loaded);
+}
+
+/// A scan of twice the memory reads nearly all of it each time, at the device's speed.
+TEST(WeightPager, WhatDoesNotFitIsReadAgain) {
+  WeightPager pager(board(), {.address = kBase, .bytes = 256_MiB}, 64_MiB, 1);
+  pager.load();
+  static_cast<void>(pager.run(scan(256_MiB), 10_ms));
+  const Bytes before = pager.storage().counters().host_read;
+  const PagingUse use = pager.run(scan(256_MiB), 10_ms);
+  EXPECT_EQ(use.asked, 256_MiB);
+  EXPECT_GT(use.read, 190_MiB);
+  EXPECT_LT(use.read, 300_MiB);
+  EXPECT_EQ(pager.storage().counters().host_read - before, use.read);
+  EXPECT_GE(use.hit + use.read, use.asked) << "what was not in memory came from the device";
+  const double rate = use.read.as_double() / (seconds(use.stall) + 0.01);
+  EXPECT_GT(rate, 60e6);
+  EXPECT_LT(rate, 300e6) << "270 MB/s is what the part reads in order";
+}
+
+/// Reads go on while the thread works: time that the operator takes anyway is not stall.
+TEST(WeightPager, ArithmeticHidesReads) {
+  const auto stall = [](Picoseconds in_memory) {
+    WeightPager pager(board(), {.address = kBase, .bytes = 128_MiB}, 64_MiB, 1);
+    pager.load();
+    static_cast<void>(pager.run(scan(128_MiB), in_memory));
+    return pager.run(scan(128_MiB), in_memory).stall;
+  };
+  EXPECT_LT(stall(1000_ms), stall(1_ms));
+}
+
+TEST(WeightPager, OtherMemoryIsNotItsConcern) {
+  WeightPager pager(board(), {.address = kBase, .bytes = 64_MiB}, 32_MiB, 1);
+  std::vector<ThreadWork> threads = scan(64_MiB);
+  threads[0].extents[0].kind = trace::Kind::kv;
+  EXPECT_EQ(pager.run(threads, 5_ms).asked, 0_B);
+  threads[0].extents[0].kind = trace::Kind::weights;
+  threads[0].extents[0].address = kBase + (65 << 20);
+  EXPECT_EQ(pager.run(threads, 5_ms).asked, 0_B);
+}
+
+TEST(WeightPager, RefusesAFileThatTheStorageDoesNotHold) {
+  config::DeviceSpec device = board();
+  EXPECT_THAT(
+      message_of([&] { const WeightPager pager(device, {.address = 0, .bytes = 100_GiB}, 1_GiB, 1); }),
+      ::testing::HasSubstr("do not fit"));
+}
+
+}  // namespace
+}  // namespace kvsim::model
