@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <vector>
 
@@ -73,7 +74,7 @@ class BlockQueue {
   BlockDevice& device_;
   BlockLimits limits_;
   std::vector<Bytes> lengths_;
-  std::vector<Open> open_;  ///< in order of submission
+  std::deque<Open> open_;  ///< in order of submission
   std::int64_t requests_ = 0;
   Picoseconds last_done_;
 };

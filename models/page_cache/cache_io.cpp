@@ -10,6 +10,7 @@ namespace kvsim::model {
 namespace {
 
 constexpr std::int64_t kForcedChunk = 512;  // force_page_cache_ra() reads 2 MiB at a time
+constexpr int kReclaimRetries = 16;         // MAX_RECLAIM_RETRIES
 
 }  // namespace
 
@@ -58,21 +59,27 @@ void PageCache::finish_request(const BlockDone& done) {
 }
 
 // Read-ahead gives up when no frame is to be had (__GFP_NORETRY); what is asked for waits for pages under
-// way.
+// way, and looks again when there are none.
 bool PageCache::take_frame(Call& call, PageId page, bool may_wait) {
-  while (!lru_.add(page)) {
-    if (!may_wait || !wait_any(call)) {
-      return false;
+  for (int idle = 0; idle < kReclaimRetries;) {
+    const bool added = lru_.add(page);
+    if (reclaim_met_dirty_) {
+      wake_flusher(call);
     }
-  }
-  if (reclaim_met_dirty_) {
-    // wakeup_flusher_threads()
-    reclaim_met_dirty_ = false;
-    for (File& file : files_) {
-      write_back(file, file.pages, call);
+    if (added || !may_wait) {
+      return added;
     }
+    idle = wait_any(call) ? 0 : idle + 1;
   }
-  return true;
+  return false;
+}
+
+// wakeup_flusher_threads()
+void PageCache::wake_flusher(const Call& call) {
+  reclaim_met_dirty_ = false;
+  for (File& file : files_) {
+    write_back(file, file.pages, call);
+  }
 }
 
 // page_cache_ra_unbounded() after do_page_cache_ra(): what is there splits the run.

@@ -167,6 +167,7 @@ class PageCache final : private ReclaimOwner {
   void wait_for(Call& call, PageId page);
   void finish_request(const BlockDone& done);
   bool take_frame(Call& call, PageId page, bool may_wait);
+  void wake_flusher(const Call& call);
   void read_pages(Call& call, const ReadPlan& plan);
   bool read_one(Call& call, std::int64_t index);
   void force_read(Call& call, std::int64_t first, std::int64_t pages);

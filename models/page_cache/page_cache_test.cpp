@@ -339,6 +339,18 @@ TEST(PageCacheMemory, ShrinksWhenAnonymousMemoryGrows) {
   EXPECT_GT(bench.cache.resident(), 1_MiB);
 }
 
+TEST(PageCacheMemory, DirtyPagesMakeRoomOnceTheyAreWritten) {
+  Bench bench(setup(16_MiB));
+  bench.touch(Bytes(0), kPage * 384, {.path = AccessPath::read, .write = true});
+  EXPECT_EQ(bench.cache.dirty(), kPage * 384);
+  bench.cache.set_memory(1_MiB, bench.now);
+  EXPECT_GT(bench.cache.resident(), 1_MiB);
+  const Touched touched = bench.touch(kPage * 600, kPage * 100, {.path = AccessPath::read});
+  EXPECT_FALSE(touched.out_of_memory);
+  EXPECT_LE(bench.cache.resident(), 1_MiB);
+  EXPECT_EQ(bench.disk.written, kPage * 384);
+}
+
 TEST(PageCacheMemory, DropForgetsCleanPagesThatNobodyMaps) {
   Bench bench(setup(8_MiB));
   bench.touch(Bytes(0), kPage * 8, {.path = AccessPath::read});
