@@ -41,7 +41,6 @@ CacheSetup setup_of(const config::DeviceSpec& device, Bytes memory) {
 
 PagingUse& PagingUse::operator+=(const PagingUse& other) {
   asked += other.asked;
-  hit += other.hit;
   read += other.read;
   major_faults += other.major_faults;
   minor_faults += other.minor_faults;
@@ -121,14 +120,11 @@ std::vector<WeightPager::Reader> WeightPager::readers_of(std::span<const ThreadW
 void WeightPager::advance(Reader& reader, PagingUse& use) {
   const Reader::Piece& piece = reader.pieces[reader.at];
   const Bytes bytes = std::min(Bytes(kTurn), piece.bytes - reader.into);
-  const CacheCounters before = cache_.counters();
   const Touched touched = cache_.touch(
       file_, piece.first + reader.into, bytes,
       {.path = AccessPath::mapped, .lane = reader.lane, .each_page = reader.each_page}, reader.clock);
   check(!touched.out_of_memory && !touched.failed, "weights can be read page by page");
-  const CacheCounters after = cache_.counters();
-  use.asked += after.asked - before.asked;
-  use.hit += after.from_cache - before.from_cache;
+  use.asked += whole_pages(bytes);
   use.read += touched.read;
   use.major_faults += touched.major_faults;
   use.minor_faults += touched.minor_faults;

@@ -18,7 +18,6 @@ namespace kvsim::model {
 /// What reading weights cost.
 struct PagingUse {
   Bytes asked;  ///< of weights, in whole pages
-  Bytes hit;    ///< of it was in memory or on its way
   Bytes read;   ///< by the device, ahead or not
   std::int64_t major_faults = 0;
   std::int64_t minor_faults = 0;

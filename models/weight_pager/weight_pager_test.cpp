@@ -44,7 +44,6 @@ TEST(WeightPager, WhatFitsIsReadOnceAtLoad) {
   for (int token = 0; token < 3; ++token) {
     const PagingUse use = pager.run(scan(64_MiB, 4), 10_ms);
     EXPECT_EQ(use.asked, 64_MiB);
-    EXPECT_EQ(use.hit, 64_MiB);
     EXPECT_EQ(use.read, 0_B);
     EXPECT_EQ(use.major_faults, 0);
     EXPECT_EQ(use.stall, 0_ps);
@@ -63,7 +62,6 @@ TEST(WeightPager, WhatDoesNotFitIsReadAgain) {
   EXPECT_GT(use.read, 190_MiB);
   EXPECT_LT(use.read, 300_MiB);
   EXPECT_EQ(pager.storage().counters().host_read - before, use.read);
-  EXPECT_GE(use.hit + use.read, use.asked) << "what was not in memory came from the device";
   const double rate = use.read.as_double() / (seconds(use.stall) + 0.01);
   EXPECT_GT(rate, 60e6);
   EXPECT_LT(rate, 300e6) << "270 MB/s is what the part reads in order";

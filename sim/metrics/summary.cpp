@@ -85,7 +85,7 @@ StorageFigures storage_of(const config::RunSpec& spec, const std::vector<const S
   const auto tokens = static_cast<double>(decode.size());
   return {.part = spec.device.storage->name,
           .read_bytes = use.read.as_double() / tokens,
-          .hit_share = use.asked > Bytes() ? ratio(use.hit, use.asked) : 1,
+          .hit_share = use.asked > use.read ? 1 - ratio(use.read, use.asked) : 0,
           .major_faults = static_cast<double>(use.major_faults) / tokens,
           .stall_share = sum.part(Owner::storage) / sum.picoseconds()};
 }

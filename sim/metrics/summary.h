@@ -51,7 +51,8 @@ struct Percentiles {
 struct StorageFigures {
   std::string part;
   double read_bytes = 0;
-  double hit_share = 0;  ///< of the weights asked for, found in memory or on their way
+  double hit_share =
+      0;  ///< bytes of weights that did not have to be read, of those used; reads in vain count against
   double major_faults = 0;
   double stall_share = 0;  ///< of the token's time
 };

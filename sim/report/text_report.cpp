@@ -66,7 +66,7 @@ void breakdown(Out out, const Speed& speed) {
 void storage(Out out, const StorageFigures& s) {
   fmt::format_to(
       out,
-      "Storage ({})   {} read per token, {:.0f} major faults; {} of the weights found in memory; {} of "
+      "Storage ({})   {} read per token, {:.0f} major faults; {} of the weights were in memory; {} of "
       "the time\n\n",
       s.part, human(Bytes(std::llround(s.read_bytes))), s.major_faults, percent(s.hit_share),
       percent(s.stall_share));

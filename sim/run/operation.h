@@ -37,6 +37,8 @@ class OperationReader {
   /// The next item, or null after the last; valid until the next call. Marks are those that begin or end a
   /// step. Throws UserError if the stream does not fit the device or is not in order.
   [[nodiscard]] const Item* next();
+  /// Addresses are virtual from now on, up to `end`: a mapped file is larger than memory.
+  void set_end(Bytes end) { capacity_ = static_cast<std::uint64_t>(end.count()); }
   /// Reads the rest of the stream and only shows it.
   void drain(const std::function<void(const trace::Record&)>& show);
 

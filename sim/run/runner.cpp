@@ -16,6 +16,7 @@
 #include "models/os_memory/memory_ledger.h"
 #include "sim/metrics/human.h"
 #include "sim/run/budget.h"
+#include "sim/run/frame_map.h"
 #include "sim/run/operation.h"
 #include "sim/run/sampler.h"
 #include "sim/soc/soc.h"
@@ -199,6 +200,8 @@ class Runner : public sc_core::sc_module {
     } else if (!pager_) {
       pager_.emplace(spec_.device, mapping_, left, static_cast<std::uint64_t>(spec_.run.seed));
       pager_->load();
+      frames_.emplace(mapping_.address, mapping_.bytes, left);
+      reader_.set_end(dram_capacity(spec_.device) + mapping_.bytes);
       record_.pages = true;
     }
     return can;
@@ -228,6 +231,15 @@ class Runner : public sc_core::sc_module {
   }
 
   void handle(const Operation& operation) {
+    if (frames_) {
+      play(frames_->placed(operation), operation);
+    } else {
+      play(operation, operation);
+    }
+  }
+
+  /// `asked` is the operation at the addresses of the stream.
+  void play(const Operation& operation, const Operation& asked) {
     StepResult& step = record_.steps.back();
     for (const model::ThreadWork& thread : operation.threads) {
       for (const trace::Extent& e : thread.extents) {
@@ -240,7 +252,7 @@ class Runner : public sc_core::sc_module {
       step.total += m;
       step.simulated += m.picoseconds();
       book(step.mark, operation.mark.op, m);
-      page_in(operation, step, m.picoseconds());
+      page_in(asked, step, m.picoseconds());
       return;
     }
     const OperatorKind kind = kind_of(operation, before());
@@ -253,7 +265,7 @@ class Runner : public sc_core::sc_module {
     sampler_.saw(kind);
     count_pending(kind, operation.mark.op);
     if (pager_) {
-      page_in(operation, step, sampler_.estimate(kind).mean.picoseconds());
+      page_in(asked, step, sampler_.estimate(kind).mean.picoseconds());
     }
   }
 
@@ -378,6 +390,7 @@ class Runner : public sc_core::sc_module {
   model::MemoryLedger ledger_;
   model::WeightPager::Mapping mapping_;  ///< the model file
   std::optional<model::WeightPager> pager_;
+  std::optional<FrameMap> frames_;
   Sampler sampler_;
   std::unordered_map<std::uint64_t, Pilot> pilots_;  ///< by shape
   std::set<std::int64_t> knots_;                     ///< decode steps

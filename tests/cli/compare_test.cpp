@@ -70,7 +70,7 @@ TEST(CompareCli, AgreesWithRunAndWithItself) {
 
 TEST(CompareCli, TakesAFileOfVariantsAndTellsWhoDoesNotFit) {
   const TemporaryFolder folder;
-  folder.file("base.yaml", kSmall);
+  static_cast<void>(folder.file("base.yaml", kSmall));
   const std::string what_if =
       folder.file("whatif.yaml",
                   "base: base.yaml\nvariants:\n"

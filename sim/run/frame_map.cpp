@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/run/frame_map.h"
+
+#include <algorithm>
+
+#include "configs/error/error.h"
+
+namespace kvsim::sim {
+
+using trace::Address;
+using trace::Extent;
+
+FrameMap::FrameMap(Address address, Bytes bytes, Bytes frames)
+    : begin_(address),
+      end_(address + static_cast<Address>(bytes.count())),
+      frames_(static_cast<Address>(frames.count())) {
+  check(frames > Bytes() && frames <= bytes, "a file has frames, and no more than pages");
+}
+
+Operation FrameMap::placed(const Operation& operation) const {
+  Operation result{.mark = operation.mark, .threads = {}};
+  for (const model::ThreadWork& thread : operation.threads) {
+    model::ThreadWork& to = result.threads.emplace_back(model::ThreadWork{{}, thread.simd_operations});
+    to.extents.reserve(thread.extents.size());
+    for (const Extent& extent : thread.extents) {
+      place(extent, to.extents);
+    }
+  }
+  return result;
+}
+
+void FrameMap::place(const Extent& extent, std::vector<Extent>& out) const {
+  if (extent.address < begin_ || extent.address >= end_) {
+    out.push_back(extent);
+    out.back().address -= extent.address >= end_ ? end_ - begin_ - frames_ : 0;
+    return;
+  }
+  Extent rest = extent;
+  const auto row = static_cast<Address>(extent.row_bytes.count());
+  const auto stride = std::max(row, static_cast<Address>(extent.stride.count()));
+  check(row <= frames_, "a row of weights fits into the frames");
+  while (rest.rows > 0) {
+    Address at = (rest.address - begin_) % frames_;
+    at = at + row > frames_ ? 0 : at;
+    const Address fit = (frames_ - at - row) / stride + 1;
+    Extent& part = out.emplace_back(rest);
+    part.address = begin_ + at;
+    part.rows = static_cast<std::uint32_t>(std::min<Address>(rest.rows, fit));
+    rest.address += stride * part.rows;
+    rest.rows -= part.rows;
+  }
+}
+
+}  // namespace kvsim::sim
