@@ -207,7 +207,7 @@ TEST_F(ScenarioTest, MistakesInOtherFilesAreToldThere) {
       error_of("device: board.yaml\nmodel: llama3_8b\n"),
       "board.yaml:3:9: device.os.page: '4' has no unit; write it as 4 B, 4 MiB, ... (a size in bytes)\n"
       "board.yaml:4:3: device.os.pages: unknown key, did you mean 'page'?; known here: firmware, reserve, "
-      "page");
+      "page, read_ahead, minor_fault, major_fault");
   write("list.yaml", "[1, 2]\n");
   EXPECT_THAT(error_of("device: list.yaml\nmodel: llama3_8b\n"),
               StartsWith("list.yaml:1:1: device: expects a map, found"));
