@@ -98,7 +98,7 @@ void explain(Answer& answer, const VariantFigures& winner, const VariantFigures&
     answer.sentence +=
         fmt::format(" Of the {:.2f} ms a token, {} is {:.2f} ms{}.", difference, part_text(largest->part),
                     largest->milliseconds,
-                    largest->milliseconds > difference ? ", some of which other parts take back" : "");
+                    largest->milliseconds > 1.01 * difference ? ", some of which other parts take back" : "");
   }
 }
 
