@@ -30,6 +30,9 @@ void check_sram(const SramSpec& sram, const Place& place) {
   }
 }
 
+/// Of the page cache.
+constexpr std::int64_t kCachePage = 4096;
+
 void check_memory(const DeviceSpec& device, const Place& place) {
   if (device.dram.standard == DramStandard::psram) {
     return place.error("dram",
@@ -38,6 +41,9 @@ void check_memory(const DeviceSpec& device, const Place& place) {
                                    device.dram.name));
   }
   const Bytes capacity = dram_capacity(device);
+  if (device.os.read_ahead.count() % kCachePage != 0) {
+    place.error("os.read_ahead", fmt::format("is not whole pages of {}", to_text(Bytes(kCachePage))));
+  }
   if (device.os.firmware + device.os.reserve >= capacity) {
     place.error("os.reserve",
                 fmt::format("firmware ({}) and reserve ({}) leave nothing of the {} installed",
@@ -195,7 +201,7 @@ const Schema<OsSpec>& schema<OsSpec>() {
        field("read_ahead", &T::read_ahead,
              "how far the kernel reads a file ahead: read_ahead_kb of the disk (include/linux/pagemap.h: 128 "
              "KiB)")
-           .between(0_B, 1_GiB)
+           .between(0_B, 64_MiB)
            .by_default(128_KiB),
        field("minor_fault", &T::minor_fault,
              "a thread's time for a page that is in memory and not mapped (median of an x86 with Linux 6.6; "

@@ -53,7 +53,19 @@ void check_recomputed(const RunSpec& run, const Place& place) {
   }
 }
 
+/// Local layers see a window of their own: no other rule about which tokens stay has a meaning there.
+void check_local(const RunSpec& run, const Place& place) {
+  const KvSpec& kv = run.engine.kv;
+  if (run.model.local && (kv.sinks > 0 || kv.h2o > 0 || kv.entropy > 0 || kv.topk > 0)) {
+    place.error(
+        "engine.kv",
+        fmt::format("{} has layers that see {} tokens; of what stays only +window can be chosen for it",
+                    run.model.name, run.model.local->window));
+  }
+}
+
 void check_run(const RunSpec& run, const Place& place) {
+  check_local(run, place);
   if (const std::int64_t available = cores(run.device); run.workload.threads > available) {
     place.error("workload.threads", fmt::format("{} threads on the {} cores of {}; give at most {}",
                                                 run.workload.threads, available, run.device.name, available));

@@ -33,7 +33,8 @@ CacheSetup setup_of(const config::DeviceSpec& device, Bytes memory) {
   setup.read_ahead = os.read_ahead;
   setup.minor_fault = os.minor_fault;
   setup.major_fault = os.major_fault;
-  setup.block.max_request = std::min(setup.block.max_request, device.storage->link.max_request);
+  const Bytes request = std::min(setup.block.max_request, device.storage->link.max_request);
+  setup.block.max_request = std::max(Bytes(kPageBytes), request / kPageBytes * kPageBytes);
   return setup;
 }
 

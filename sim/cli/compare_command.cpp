@@ -17,6 +17,7 @@
 #include "sim/compare/run_variants.h"
 #include "sim/compare/variant.h"
 #include "sim/report/compare_report.h"
+#include "sim/report/quality_report.h"
 #include "traces/llama/sequences.h"
 
 namespace kvsim::sim {
@@ -44,7 +45,8 @@ using Qualities = std::map<std::string, VariantQuality>;
 
 void read_qualities(const std::string& path, Qualities& qualities) {
   const ordered_json json = ordered_json::parse(trace::read_text(path), nullptr, false);
-  if (!json.is_object() || !json.contains("kv") || !json.at("kv").is_array()) {
+  if (!json.is_object() || json.value("schema", "") != kQualitySchema || !json.contains("kv") ||
+      !json.at("kv").is_array()) {
     throw UserError(fmt::format("--quality {}: is not what 'kvsim quality --format json' writes", path));
   }
   try {
@@ -119,6 +121,11 @@ int run_compare(const Command& self, const Texts& arguments) {
   Qualities qualities;
   for (const std::string& path : options.list("quality")) {
     read_qualities(path, qualities);
+  }
+  if (const Texts vary = options.list("vary");
+      options.has("fidelity") &&
+      std::ranges::any_of(vary, [](const std::string& v) { return v.starts_with("run.fidelity="); })) {
+    throw UserError("--fidelity: --vary varies run.fidelity already; leave one out");
   }
   const std::vector<Variant> variants =
       variants_of(options.list("arguments"), options.list("vary"), options.list("set"));

@@ -130,12 +130,21 @@ std::string substance(const Variant& variant) {
 
 std::vector<Variant> variants_of(const Texts& files, const Texts& vary, const Texts& set) {
   std::vector<Variant> variants = asked(files, vary);
+  for (const std::string& text : vary) {
+    const std::string key = text.substr(0, text.find('=') + 1);
+    if (std::ranges::any_of(set, [&](const std::string& change) { return change.starts_with(key); })) {
+      throw UserError(
+          fmt::format("--set {0}: --vary varies {0} already; leave one out", key.substr(0, key.size() - 1)));
+    }
+  }
   std::map<std::string, std::string> names;
   for (Variant& variant : variants) {
     variant.set.insert(variant.set.begin(), set.begin(), set.end());
     config::Overrides changes;
     for (const std::string& change : variant.set) {
-      changes.emplace_back(change, fmt::format("variant '{}': set {}", variant.name, change));
+      changes.emplace_back(change, fmt::format("{}variant '{}': set {}",
+                                               vary.empty() && files.size() == 1 ? files[0] + ": " : "",
+                                               variant.name, change));
     }
     variant.resolved = config::load_scenario(variant.scenario, changes);
     const auto [same, is_new] = names.emplace(substance(variant), variant.name);

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "configs/spec/grammar.h"
+#include "configs/spec/tensors.h"
 #include "models/memory_path/memory_path.h"
 #include "traces/workload/memory_layout.h"
 
@@ -61,6 +62,9 @@ std::vector<std::string> notes_of(const config::RunSpec& spec) {
         fmt::format("runs {} tokens, past the model's context of {}", tokens, spec.model.context));
   }
   add_fidelity_notes(spec, notes);
+  if (config::weight_bytes(config::tensors(spec.model, spec.engine.weights)) <= spec.device.llc.size) {
+    notes.push_back("all weights fit into the last-level cache: the roofline, which is DRAM's, is no bound");
+  }
   const config::EngineSpec plain;
   if (spec.engine.kv_cache == config::KvCacheUse::recomputed && spec.engine.ubatch != plain.ubatch) {
     notes.push_back("engine.ubatch has no effect: without a KV cache a step computes all tokens together");

@@ -281,6 +281,11 @@ Summary summarise(const config::RunSpec& spec, const RunRecord& record) {
   if (record.pages) {
     summary.verdict.limit = "page cache";
     summary.verdict.pages = true;
+    summary.verdict.notes.emplace_back(
+        "the first tokens find what loading left in memory; speed settles over some tens of tokens");
+    summary.verdict.notes.emplace_back(
+        "what storage writes into DRAM is not in DRAM's traffic and energy, and takes no bandwidth from the "
+        "cores");
     summary.verdict.message =
         fmt::format("{} are asked for, of which {} can be used: weights are read from {} again and again",
                     human(record.total), human(record.available), spec.device.storage->name);

@@ -164,10 +164,20 @@ std::string aligned(const Table& table) {
   return text;
 }
 
+std::string replaced(std::string text, std::string_view what, std::string_view by) {
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size()) {
+    text.replace(at, what.size(), by);
+  }
+  return text;
+}
+
 std::string piped(const Table& table) {
   std::string text;
   for (const Row& row : table) {
-    text += fmt::format("| {} |\n", fmt::join(row, " | "));
+    for (const std::string& cell : row) {
+      text += "| " + replaced(cell, "|", "\\|") + " ";
+    }
+    text += "|\n";
     if (&row == &table.front()) {
       for (std::size_t i = 0; i < row.size(); ++i) {
         text += "|---";

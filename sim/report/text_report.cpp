@@ -110,8 +110,11 @@ void memory(Out out, const Report& report) {
     item(out, one, &one == &refused.front() ? "   <- breaks the limit" : "");
   }
   const bool broken = report.record.broken.has_value();
-  fmt::format_to(out, "  {:<32} {:>12}   ({} {})\n", broken ? "needed" : "in use", human(report.record.total),
-                 broken ? "held at most:" : "peak", human(report.record.peak));
+  fmt::format_to(out, "  {:<32} {:>12}   ({} {})\n",
+                 broken                ? "needed"
+                 : report.record.pages ? "asked for"
+                                       : "in use",
+                 human(report.record.total), broken ? "held at most:" : "peak", human(report.record.peak));
   fmt::format_to(
       out, "Largest context        {} tokens{}\n\n", report.summary.max_context_tokens,
       report.summary.max_context_tokens == report.spec.model.context ? " (the model's own limit)" : "");

@@ -29,6 +29,19 @@ Operation FrameMap::placed(const Operation& operation) const {
   return result;
 }
 
+/// A row that is longer than all frames goes through them more than once.
+void FrameMap::place_row(const Extent& row, std::vector<Extent>& out) const {
+  for (Bytes done; done < row.row_bytes;) {
+    const Address at = (row.address + static_cast<Address>(done.count()) - begin_) % frames_;
+    Extent& part = out.emplace_back(row);
+    part.address = begin_ + at;
+    part.rows = 1;
+    part.row_bytes = std::min(row.row_bytes - done, Bytes(static_cast<std::int64_t>(frames_ - at)));
+    part.stride = part.row_bytes;
+    done += part.row_bytes;
+  }
+}
+
 void FrameMap::place(const Extent& extent, std::vector<Extent>& out) const {
   if (extent.address < begin_ || extent.address >= end_) {
     out.push_back(extent);
@@ -38,9 +51,14 @@ void FrameMap::place(const Extent& extent, std::vector<Extent>& out) const {
   Extent rest = extent;
   const auto row = static_cast<Address>(extent.row_bytes.count());
   const auto stride = std::max(row, static_cast<Address>(extent.stride.count()));
-  check(row <= frames_, "a row of weights fits into the frames");
   while (rest.rows > 0) {
     Address at = (rest.address - begin_) % frames_;
+    if (row > frames_) {
+      place_row(rest, out);
+      rest.address += stride;
+      --rest.rows;
+      continue;
+    }
     at = at + row > frames_ ? 0 : at;
     const Address fit = (frames_ - at - row) / stride + 1;
     Extent& part = out.emplace_back(rest);

@@ -18,6 +18,7 @@ class FrameMap {
 
  private:
   void place(const trace::Extent& extent, std::vector<trace::Extent>& out) const;
+  void place_row(const trace::Extent& row, std::vector<trace::Extent>& out) const;
 
   trace::Address begin_;
   trace::Address end_;

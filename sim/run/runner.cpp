@@ -6,6 +6,7 @@
 #include <exception>
 #include <map>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -87,7 +88,7 @@ class Runner : public sc_core::sc_module {
     fill_in();
     record_.items = ledger_.items();
     record_.total = total_of(record_.refused, ledger_.total());
-    record_.peak = ledger_.peak();
+    record_.peak = record_.pages ? std::min(ledger_.peak(), ledger_.available()) : ledger_.peak();
     record_.available = ledger_.available();
     return std::move(record_);
   }
@@ -241,12 +242,7 @@ class Runner : public sc_core::sc_module {
   /// `asked` is the operation at the addresses of the stream.
   void play(const Operation& operation, const Operation& asked) {
     StepResult& step = record_.steps.back();
-    for (const model::ThreadWork& thread : operation.threads) {
-      for (const trace::Extent& e : thread.extents) {
-        const bool counts = e.kind == trace::Kind::weights || e.kind == trace::Kind::kv;
-        step.model_bytes += counts ? total_bytes(e) : Bytes();
-      }
-    }
+    step.model_bytes += model_bytes(operation);
     if (spec_.run.fidelity != Fidelity::automatic) {
       const Measurement m = measure(operation, model::bytes_read_once(operation.threads));
       step.total += m;
@@ -267,6 +263,23 @@ class Runner : public sc_core::sc_module {
     if (pager_) {
       page_in(asked, step, sampler_.estimate(kind).mean.picoseconds());
     }
+  }
+
+  /// Weights and KV, each byte once: an engine that walks the cache once per query head does not need it more
+  /// often for that.
+  [[nodiscard]] Bytes model_bytes(const Operation& operation) const {
+    const bool again = spec_.engine.kv_walk == config::KvWalk::query_head;
+    std::set<std::tuple<trace::Address, std::int64_t, std::uint32_t>> seen;
+    Bytes bytes;
+    for (const model::ThreadWork& thread : operation.threads) {
+      for (const trace::Extent& e : thread.extents) {
+        const bool first = !again || e.kind != trace::Kind::kv || e.access == trace::Access::write ||
+                           seen.emplace(e.address, e.row_bytes.count(), e.rows).second;
+        const bool counts = e.kind == trace::Kind::weights || e.kind == trace::Kind::kv;
+        bytes += counts && first ? total_bytes(e) : Bytes();
+      }
+    }
+    return bytes;
   }
 
   [[nodiscard]] Before before() const {

@@ -89,7 +89,8 @@ TEST(CompareCli, AddsTheAccuracyOfAQualityRun) {
   const TemporaryFolder folder;
   const std::string base = folder.file("base.yaml", kSmall);
   const std::string quality = folder.file(
-      "quality.json", R"({"kv": [{"spec": "q8_0", "perplexity_change_percent": 0.25, "recall": null}]})");
+      "quality.json",
+      R"({"schema": "kvsim.quality/1", "kv": [{"spec": "q8_0", "perplexity_change_percent": 0.25, "recall": null}]})");
   const Outcome outcome =
       compare({base, "--vary", "engine.kv=f16,q8_0", "--quality", quality, "--format", "json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -121,6 +122,8 @@ TEST(CompareCli, RefusesWhatCannotBeCompared) {
            {{base, "--vary", "workload.threads=1,,2"}, "empty"},
            {{base, "--vary", "engine.kv=f16,q9"}, "q9"},
            {{base, "--vary", "engine.kv=f16,q8_0", "--vary", "engine.kv=q4_0,f32"}, "varied twice"},
+           {{base, "--vary", "run.fidelity=train,auto", "--fidelity", "exact"}, "leave one out"},
+           {{base, "--vary", "engine.kv=f16,q8_0", "--set", "engine.kv=q4_0"}, "leave one out"},
            {{base, "--vary", "workload.threads=1,2", "-j", "0"}, "from 1 to"},
            {{base, "--vary", "workload.threads=1,2", "--quality", odd}, "kvsim quality"},
            {{base, "--vary", "workload.threads=1,2", "--format", "xml"}, "xml"},

@@ -438,7 +438,7 @@ TileShape fitting_shape(const TileGeometry& g, const TileOptions& o) {
   for (std::int64_t keys = kMaxKeys; keys >= 1; keys /= 2) {
     const std::int64_t queries = fitting_queries(g, o, keys, false);
     if (queries >= std::min(keys, g.queries) && queries > 0) {
-      return {queries, keys};
+      return {std::min(queries, ceil_div(g.queries, o.cores)), keys};  // every core has a tile
     }
   }
   throw UserError(fmt::format("a tile of one query and one key takes {} B, more than the SRAM's {} B",

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "traces/llama/sequences.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <set>
 #include <sstream>
 #include <string>
 
@@ -46,6 +48,9 @@ Answer answer(const json& pair, std::size_t tokens) {
     throw UserError(fmt::format("the answer at {} is not within the {} tokens, with one before it",
                                 result.first, tokens));
   }
+  if (result.distance < 1) {
+    throw UserError(fmt::format("the answer at {} has no distance to its fact; {}", result.first, kForm));
+  }
   if (result.distance > result.first) {
     throw UserError(
         fmt::format("the answer at {} cannot be {} tokens behind its fact", result.first, result.distance));
@@ -54,7 +59,13 @@ Answer answer(const json& pair, std::size_t tokens) {
 }
 
 TokenSequence sequence(const std::string& line) {
-  const json object = json::parse(line);
+  std::set<std::string> keys;
+  const json object = json::parse(line, [&keys](int depth, json::parse_event_t event, json& parsed) {
+    if (event == json::parse_event_t::key && depth == 1 && !keys.insert(parsed.get<std::string>()).second) {
+      throw UserError(fmt::format("the key '{}' stands there twice", parsed.get<std::string>()));
+    }
+    return true;
+  });
   if (!object.is_object() || !object.contains("tokens")) {
     throw UserError(kForm);
   }
@@ -73,7 +84,11 @@ TokenSequence sequence(const std::string& line) {
   }
   const json answers = object.value("answers", json::array());
   for (const json& pair : list(answers, "answers")) {
-    result.answers.push_back(answer(pair, result.tokens.size()));
+    const Answer one = answer(pair, result.tokens.size());
+    if (std::ranges::find(result.answers, one.first, &Answer::first) != result.answers.end()) {
+      throw UserError(fmt::format("the answer at {} stands there twice", one.first));
+    }
+    result.answers.push_back(one);
   }
   return result;
 }
