@@ -72,7 +72,8 @@ TEST(Mixture, Qwen3ReadsTheMeasuredMebibytesOfExpertsPerToken) {
   // docs/bench-data).
   const LlmRun run = test_run(qwen3_30b_a3b(), mixed_format(), {.prompt = 0, .generate = 1});
   Bytes read;
-  for (const Operation& operation : steps_of(run).back().operations) {
+  const Step step = steps_of(run).back();
+  for (const Operation& operation : step.operations) {
     const bool expert = operation.mark.op == Operator::expert_gate ||
                         operation.mark.op == Operator::expert_up ||
                         operation.mark.op == Operator::expert_down;
@@ -165,7 +166,8 @@ TEST(Mixture, APromptReadsAnExpertOncePerSixteenOfItsTokens) {
 TEST(Mixture, OperationsAreThoseOfTheExpertsUsed) {
   for (const std::int64_t tokens : {1, 37}) {
     const LlmRun run = test_run(small_mixture(), weight_format("Q8_0"), {.prompt = tokens, .generate = 0});
-    for (const Operation& operation : steps_of(run).front().operations) {
+    const Step step = steps_of(run).front();
+    for (const Operation& operation : step.operations) {
       const bool product = operation.mark.op == Operator::expert_up ||
                            operation.mark.op == Operator::expert_gate ||
                            operation.mark.op == Operator::expert_down;
