@@ -18,8 +18,8 @@ namespace kvsim::config {
 namespace {
 
 /// Decoders of norm, Q K V, RoPE, attention, norm, gated network: what LlmSpec can express.
-constexpr std::array<std::string_view, 7> kArchitectures{"deepseek2", "gemma2", "gemma3", "llama",
-                                                         "phi3",      "qwen2",  "qwen3"};
+constexpr std::array<std::string_view, 8> kArchitectures{"deepseek2", "gemma2", "gemma3", "llama",
+                                                         "phi3",      "qwen2",  "qwen3",  "qwen3moe"};
 constexpr std::int64_t kMaxHashed = std::int64_t{64} << 20;
 constexpr std::size_t kMaxName = 100;
 constexpr std::int64_t kMaxPeriod = 1024;
@@ -30,7 +30,6 @@ struct Foreign {
   std::string_view what;
 };
 constexpr std::array kForeign{
-    Foreign{"expert_count", "experts"},
     Foreign{"attention.shared_kv_layers", "layers that share K and V"},
     Foreign{"ssm.state_size", "recurrent state"},
     Foreign{"wkv.head_size", "recurrent state"},
@@ -55,6 +54,7 @@ class Reader {
     model.head_dim = model.latent ? required("attention.key_length_mla") : head_dim(model);
     model.local = local_layers();
     model.ffn = required("feed_forward_length");
+    model.experts = experts(model);
     model.vocabulary = vocabulary();
     model.context = required("context_length");
     model.tied_embeddings = file_.tensor("output.weight") == nullptr;
@@ -97,6 +97,9 @@ class Reader {
     if (!has_latent()) {
       refuse_key("attention.kv_lora_rank", "latent attention (MLA)");
     }
+    if (!may_have_experts()) {
+      refuse_key("expert_count", "experts");
+    }
     if (!has_local_layers()) {
       refuse_key("attention.sliding_window_pattern", "layers with and without a window");
     }
@@ -105,12 +108,14 @@ class Reader {
   void refuse_key(std::string_view name, std::string_view what) const {
     const std::vector<std::int64_t> values = file_.integers(key(name));
     if (std::ranges::any_of(values, [](std::int64_t value) { return value != 0; })) {
-      refuse(fmt::format("the model has {} ('{}'), which kvsim cannot run{}", what, key(name),
-                         name == "expert_count" && has_latent() ? "; its latent attention it could" : ""));
+      refuse(fmt::format("the model has {} ('{}'), which kvsim cannot run", what, key(name)));
     }
   }
 
   [[nodiscard]] bool has_latent() const { return arch_ == "deepseek2"; }
+  [[nodiscard]] bool may_have_experts() const {
+    return arch_ == "deepseek2" || arch_ == "llama" || arch_ == "qwen3moe";
+  }
   /// llama.cpp reads no window in other architectures, or does not use it (phi3, qwen2).
   [[nodiscard]] bool has_local_layers() const { return arch_ == "gemma2" || arch_ == "gemma3"; }
 
@@ -123,6 +128,33 @@ class Reader {
         .q_rank = file_.tensor("blk.0.attn_q_a.weight") == nullptr ? 0 : required("attention.q_lora_rank"),
         .rope_dim = required("rope.dimension_count"),
         .value_dim = required("attention.value_length_mla")};
+  }
+
+  /// A number that may be 0, which is what a file means that has no such key.
+  [[nodiscard]] std::int64_t count(std::string_view name) const {
+    const std::vector<std::int64_t> values = file_.integers(key(name));
+    return values.size() == 1 && values.front() == 0 ? 0 : optional(name).value_or(0);
+  }
+
+  /// Where the file does not tell their width: Mixtral's have the layer's (llama.cpp src/models/llama.cpp),
+  /// Qwen3's share it (src/models/qwen3moe.cpp).
+  [[nodiscard]] std::optional<Experts> experts(const LlmSpec& model) const {
+    if (!may_have_experts() || count("expert_count") == 0) {
+      return std::nullopt;
+    }
+    Experts experts{.count = count("expert_count"),
+                    .used = required("expert_used_count"),
+                    .ffn = 0,
+                    .shared = count("expert_shared_count"),
+                    .dense_layers = count("leading_dense_block_count")};
+    const std::int64_t usual = arch_ == "qwen3moe" ? model.ffn / experts.used : model.ffn;
+    experts.ffn = arch_ == "deepseek2" ? required("expert_feed_forward_length")
+                                       : optional("expert_feed_forward_length").value_or(usual);
+    if (experts.used > experts.count || experts.dense_layers >= model.layers || experts.ffn < 1) {
+      refuse(fmt::format("{} of {} experts of width {}, {} of {} layers without, make no model", experts.used,
+                         experts.count, experts.ffn, experts.dense_layers, model.layers));
+    }
+    return experts;
   }
 
   /// Gemma 2 alternates, Gemma 3 has five to one, where the file does not say (llama.cpp

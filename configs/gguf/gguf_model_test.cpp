@@ -349,10 +349,62 @@ TEST_F(GgufModel, LatentAttentionRunsWithoutExperts) {
     EXPECT_EQ(llm_spec(made).head_dim, 24);
     EXPECT_EQ(tensors(made).size(), made.tensors().size());
   }
-  Llama experts = deepseek(false);
-  experts.key("expert_count", 64);
-  EXPECT_THAT(refusal(experts.file), AllOf(HasSubstr("the model has experts ('deepseek2.expert_count')"),
-                                           HasSubstr("its latent attention it could")));
+}
+
+/// Four experts of width 32 in place of the feed-forward network.
+Llama mixture(const char* arch) {
+  Llama l{.arch = arch};
+  l.keys();
+  l.key("block_count", 1);
+  l.key("attention.head_count_kv", 1);
+  l.key("vocab_size", 10);
+  l.key("expert_count", 4);
+  l.key("expert_used_count", 3);
+  l.tensor("token_embd.weight", {64, 10});
+  l.tensor("blk.0.attn_norm.weight", {64}, 0);
+  l.tensor("blk.0.attn_q.weight", {64, 64});
+  l.tensor("blk.0.attn_k.weight", {64, 32});
+  l.tensor("blk.0.attn_v.weight", {64, 32});
+  l.tensor("blk.0.attn_output.weight", {64, 64});
+  l.tensor("blk.0.ffn_norm.weight", {64}, 0);
+  l.tensor("blk.0.ffn_gate_inp.weight", {64, 4}, 0);
+  l.tensor("blk.0.ffn_gate_exps.weight", {64, 32, 4});
+  l.tensor("blk.0.ffn_up_exps.weight", {64, 32, 4});
+  l.tensor("blk.0.ffn_down_exps.weight", {32, 64, 4});
+  l.tensor("output_norm.weight", {64}, 0);
+  l.tensor("output.weight", {64, 10});
+  return l;
+}
+
+TEST_F(GgufModel, ExpertsComeFromTheirKeysAndMergedTensors) {
+  const Llama qwen = mixture("qwen3moe");  // no width: a third of the layer's 96
+  const GgufFile made = file(qwen.file);
+  EXPECT_EQ(llm_spec(made).experts, (Experts{.count = 4, .used = 3, .ffn = 32}));
+  EXPECT_EQ(tensors(made).size(), made.tensors().size());
+
+  Llama wide = mixture("llama");  // no width: the layer's own
+  EXPECT_EQ(llm_spec(file(wide.file)).experts->ffn, 96);
+  wide.key("expert_feed_forward_length", 32);
+  EXPECT_EQ(llm_spec(file(wide.file)).experts->ffn, 32);
+
+  Llama deep = mixture("llama");
+  deep.key("expert_shared_count", 2);
+  deep.key("leading_dense_block_count", 0);
+  EXPECT_EQ(llm_spec(file(deep.file)).experts,
+            (Experts{.count = 4, .used = 3, .ffn = 96, .shared = 2, .dense_layers = 0}));
+}
+
+TEST_F(GgufModel, ExpertsThatMakeNoModelAreRefused) {
+  Llama none_left = mixture("llama");
+  none_left.key("leading_dense_block_count", 1);
+  EXPECT_THAT(refusal(none_left.file), HasSubstr("make no model"));
+  Llama few = plain("qwen3moe");
+  few.key("expert_count", 2);
+  EXPECT_THAT(refusal(few.file), HasSubstr("has no key 'qwen3moe.expert_used_count'"));
+  Llama narrow = deepseek(false);
+  narrow.key("expert_count", 4);
+  narrow.key("expert_used_count", 2);
+  EXPECT_THAT(refusal(narrow.file), HasSubstr("has no key 'deepseek2.expert_feed_forward_length'"));
 }
 
 TEST_F(GgufModel, WhatCannotBeRunIsRefusedWithWhatCan) {
@@ -362,9 +414,11 @@ TEST_F(GgufModel, WhatCannotBeRunIsRefusedWithWhatCan) {
     return llama.file;
   };
   EXPECT_THAT(refusal(plain("mamba").file),
-              AllOf(HasSubstr("'mamba' cannot be run"), HasSubstr("llama, phi3, qwen2, qwen3")));
+              AllOf(HasSubstr("'mamba' cannot be run"), HasSubstr("llama, phi3, qwen2, qwen3, qwen3moe")));
   EXPECT_THAT(refusal(GgufBuilder()), HasSubstr("has no key 'general.architecture'"));
-  EXPECT_THAT(refusal(with([](Llama& l) { l.key("expert_count", 8); })), HasSubstr("the model has experts"));
+  Llama qwen = plain("qwen3");
+  qwen.key("expert_count", 8);
+  EXPECT_THAT(refusal(qwen.file), HasSubstr("the model has experts ('qwen3.expert_count')"));
   EXPECT_THAT(refusal(with([](Llama& l) { l.key("attention.kv_lora_rank", 512); })), HasSubstr("MLA"));
   EXPECT_THAT(refusal(with([](Llama& l) {
                 l.file.array("llama.attention.sliding_window_pattern", GgufType::boolean,
@@ -375,8 +429,8 @@ TEST_F(GgufModel, WhatCannotBeRunIsRefusedWithWhatCan) {
               HasSubstr("keys of 48 and values of 32"));
   EXPECT_THAT(refusal(with([](Llama& l) { l.file.u32("split.count", 3); })),
               HasSubstr("one part of several"));
-  EXPECT_THAT(refusal(with([](Llama& l) { l.tensor("odd", {256}, 10); })),
-              AllOf(HasSubstr("'odd' is stored as Q2_K"), HasSubstr("known: F16, F32")));
+  EXPECT_THAT(refusal(with([](Llama& l) { l.tensor("odd", {256}, 21); })),
+              AllOf(HasSubstr("'odd' is stored as IQ3_S"), HasSubstr("known: F16, F32")));
   EXPECT_THAT(refusal(with([](Llama& l) { l.file.tensors.erase(l.file.tensors.begin() + 2); })),
               HasSubstr("no tensor 'blk.0.attn_q.weight'"));
   EXPECT_EQ(refusal(with([](Llama& l) { l.key("expert_count", 0); })), "no error");

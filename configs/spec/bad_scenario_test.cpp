@@ -93,6 +93,12 @@ const BadScenario kBadScenarios[] = {
      "main.yaml:2:", "3 local layers of every 2"},
     {"device: rk3588\nmodel: {extends: llama3_8b, local: {count: 3, period: 4}}\n",
      "main.yaml:2:", "model.local.window: is missing"},
+    {"device: rk3588\nmodel: {extends: qwen3_30b_a3b, experts: {used: 129}}\n",
+     "main.yaml:2:49: model.experts.used: ", "a token takes 129 of 128 experts"},
+    {"device: rk3588\nmodel: {extends: qwen3_30b_a3b, experts: {dense_layers: 48}}\n",
+     "main.yaml:2:57: model.experts.dense_layers: ", "48 of 48 layers have no experts"},
+    {"device: rk3588\nmodel: {extends: phi3_mini, experts: {count: 8, used: 2, ffn: 512}}\n",
+     "main.yaml:2:", "experts go with neither fused_qkv nor post_norms"},
     {"device: rk3588\nmodel: {extends: llama3_8b, latent: {kv_rank: 512, rope_dim: 64, value_dim: 128}}\n",
      "main.yaml:2:", "kv_heads must be 1"},
     {"device: rk3588\nmodel: {extends: llama3_8b, kv_heads: 1, latent: {kv_rank: 512, rope_dim: 128, "
@@ -116,8 +122,8 @@ const BadScenario kBadScenarios[] = {
     {kPlain + "engine: {weights: {main: Q4_0, types: [{name: Q4_0, block: 1, bytes: 9 B, simd_ops_per_32: "
               "1}]}}\n",
      "main.yaml:3:70: engine.weights.types.0.bytes: ", "more than 64 bits per weight"},
-    {kPlain + "engine: {weights: {main: Q3_K}}\n",
-     "main.yaml:3:26: engine.weights: ", "unknown tensor type 'Q3_K'"},
+    {kPlain + "engine: {weights: {main: IQ3_S}}\n",
+     "main.yaml:3:26: engine.weights: ", "unknown tensor type 'IQ3_S'"},
     {kPlain + "engine: {weights: {main: Q4_0, rules: [{role: vector, type: F16}]}}\n",
      "main.yaml:3:47: engine.weights.rules.0.role: ", "'vector' is not one of token_embedding, output"},
     {"device: none.yaml\nmodel: llama3_8b\n", "main.yaml:1:9: device: none.yaml: ", "there is no such file"},

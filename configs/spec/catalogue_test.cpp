@@ -21,8 +21,10 @@ TEST(Catalogue, HasWhatIsShipped) {
   EXPECT_THAT(catalogue_ids("dram"),
               IsSupersetOf({"lpddr4-3200", "lpddr4x_4224_8gb", "lpddr4x_4224_16gb", "lpddr5_4800_16gb"}));
   EXPECT_THAT(catalogue_ids("llms"), IsSupersetOf({"llama3_8b", "llama3_2_1b", "llama2_7b", "tinyllama_1_1b",
-                                                   "qwen2_5_0_5b", "qwen3_0_6b", "qwen3_1_7b", "phi3_mini"}));
-  EXPECT_THAT(catalogue_ids("formats"), ElementsAre("F16", "IQ4_XS", "Q4_0", "Q4_K_M", "Q8_0"));
+                                                   "qwen2_5_0_5b", "qwen3_0_6b", "qwen3_1_7b", "phi3_mini",
+                                                   "qwen3_30b_a3b", "deepseek_v2_lite", "mixtral_8x7b"}));
+  EXPECT_THAT(catalogue_ids("formats"),
+              ElementsAre("F16", "IQ4_XS", "Q2_K", "Q3_K_M", "Q4_0", "Q4_K_M", "Q8_0"));
   EXPECT_THAT(catalogue_ids("cores"), ElementsAre("cortex_a55", "cortex_a76"));
 }
 

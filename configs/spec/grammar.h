@@ -109,7 +109,9 @@ template <>
 struct EnumNames<config::LayerRange> {
   static constexpr std::array kAll{EnumName{config::LayerRange::all, "all"},
                                    EnumName{config::LayerRange::more_bits, "more_bits"},
-                                   EnumName{config::LayerRange::first_eighth, "first_eighth"}};
+                                   EnumName{config::LayerRange::first_eighth, "first_eighth"},
+                                   EnumName{config::LayerRange::first_sixteenth, "first_sixteenth"},
+                                   EnumName{config::LayerRange::first_two, "first_two"}};
 };
 
 template <>

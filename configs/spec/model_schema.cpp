@@ -37,6 +37,25 @@ void check_latent(const LlmSpec& model, const Place& place) {
   }
 }
 
+void check_experts(const LlmSpec& model, const Place& place) {
+  if (!model.experts) {
+    return;
+  }
+  const Experts& experts = *model.experts;
+  if (experts.used > experts.count) {
+    place.error("experts.used",
+                fmt::format("a token takes {} of {} experts; lower it", experts.used, experts.count));
+  }
+  if (experts.dense_layers >= model.layers) {
+    place.error("experts.dense_layers",
+                fmt::format("{} of {} layers have no experts; leave some, or leave experts out",
+                            experts.dense_layers, model.layers));
+  }
+  if (model.fused_qkv || model.post_norms) {
+    place.error("experts", "experts go with neither fused_qkv nor post_norms");
+  }
+}
+
 void check_model(const LlmSpec& model, const Place& place) {
   if (model.heads % model.kv_heads != 0) {
     place.error("kv_heads",
@@ -45,6 +64,7 @@ void check_model(const LlmSpec& model, const Place& place) {
                             model.kv_heads, model.heads));
   }
   check_latent(model, place);
+  check_experts(model, place);
 }
 
 void check_type(const TensorType& type, const Place& place) {
@@ -111,6 +131,25 @@ const Schema<LatentAttention>& schema<LatentAttention>() {
 }
 
 template <>
+const Schema<Experts>& schema<Experts>() {
+  using T = Experts;
+  static const Schema<T> kSchema{
+      "mixture of experts: a router chooses some feed-forward networks of many for each token",
+      {field("count", &T::count, "experts of a layer (expert_count)").between(1, 4096),
+       field("used", &T::used, "of them a token takes so many (expert_used_count)").between(1, 256),
+       field("ffn", &T::ffn, "inner width of one (expert_feed_forward_length)").between(1, 1 << 20),
+       field("shared", &T::shared,
+             "more of that width that every token goes through, as one network (expert_shared_count)")
+           .between(0, 64)
+           .optional(),
+       field("dense_layers", &T::dense_layers,
+             "the first so many layers have one network of width `ffn` instead (leading_dense_block_count)")
+           .between(0, 1024)
+           .optional()}};
+  return kSchema;
+}
+
+template <>
 const Schema<LlmSpec>& schema<LlmSpec>() {
   using T = LlmSpec;
   static const Schema<T> kSchema{
@@ -126,7 +165,8 @@ const Schema<LlmSpec>& schema<LlmSpec>() {
            .between(1, 1024),
        field("head_dim", &T::head_dim, "numbers per head (attention.key_length; latent: key_length_mla)")
            .between(1, 1024),
-       field("ffn", &T::ffn, "inner width of the feed-forward network (feed_forward_length)")
+       field("ffn", &T::ffn,
+             "inner width of the feed-forward network (feed_forward_length); with experts, of dense_layers")
            .between(1, 1 << 20),
        field("vocabulary", &T::vocabulary, "tokens known (vocab_size)").between(1, 1 << 24),
        field("context", &T::context, "tokens the model was trained for (context_length); more may be run")
@@ -143,6 +183,8 @@ const Schema<LlmSpec>& schema<LlmSpec>() {
            .optional(),
        field("local", &T::local, "layers that see a window of the last tokens; none: all see all").optional(),
        field("latent", &T::latent, "multi-head latent attention (DeepSeek-V2); none: K and V per KV head")
+           .optional(),
+       field("experts", &T::experts, "mixture of experts; none: one feed-forward network per layer")
            .optional()},
       check_model};
   return kSchema;
@@ -175,6 +217,9 @@ const Schema<TensorRule>& schema<TensorRule>() {
              "in which layers; more_bits: first and last eighth and every third between")
            .optional(),
        field("min_gqa", &T::min_gqa, "only if heads / kv_heads is at least this").between(0, 1024).optional(),
+       field("experts", &T::experts, "only if the model has exactly so many experts; 0: in any")
+           .between(0, 4096)
+           .optional(),
        field("type", &T::type, "their tensor type")}};
   return kSchema;
 }

@@ -33,6 +33,17 @@ struct LatentAttention {
   bool operator==(const LatentAttention&) const = default;
 };
 
+/// A mixture of experts in place of the feed-forward network: a router chooses a few of them for each token.
+struct Experts {
+  std::int64_t count = 0;   ///< expert_count
+  std::int64_t used = 0;    ///< expert_used_count: of them a token takes so many
+  std::int64_t ffn = 0;     ///< expert_feed_forward_length: inner width of one
+  std::int64_t shared = 0;  ///< expert_shared_count: more of that width, as one network, for every token
+  std::int64_t dense_layers = 0;  ///< leading_dense_block_count: the first so many layers have none
+
+  bool operator==(const Experts&) const = default;
+};
+
 /// Geometry of a Llama-family decoder. Names in brackets are the GGUF keys.
 struct LlmSpec {
   std::string name;
@@ -42,7 +53,7 @@ struct LlmSpec {
   std::int64_t heads = 0;                   ///< attention.head_count
   std::int64_t kv_heads = 0;                ///< attention.head_count_kv
   std::int64_t head_dim = 0;                ///< attention.key_length = attention.value_length
-  std::int64_t ffn = 0;                     ///< feed_forward_length
+  std::int64_t ffn = 0;                     ///< feed_forward_length: of layers without experts
   std::int64_t vocabulary = 0;              ///< vocab_size
   std::int64_t context = 0;                 ///< context_length: what the model was trained for
   bool tied_embeddings = false;             ///< the output matrix is the embedding matrix
@@ -53,12 +64,16 @@ struct LlmSpec {
   std::int64_t rope_factors = 0;            ///< F32 values of rope_freqs.weight (Llama 3.1 and later), else 0
   std::optional<LocalLayers> local{};       ///< none: every layer sees all tokens
   std::optional<LatentAttention> latent{};  ///< none: K and V of each KV head are kept
+  std::optional<Experts> experts{};         ///< none: one feed-forward network per layer
 
   bool operator==(const LlmSpec&) const = default;
 };
 
 [[nodiscard]] inline bool is_local(const LlmSpec& model, std::int64_t layer) {
   return model.local && model.local->has(layer);
+}
+[[nodiscard]] inline bool has_experts(const LlmSpec& model, std::int64_t layer) {
+  return model.experts && layer >= model.experts->dense_layers;
 }
 /// Numbers of a key as the cache keeps it.
 [[nodiscard]] inline std::int64_t key_numbers(const LlmSpec& model) {
@@ -90,6 +105,7 @@ enum class TensorRole {
   ffn_gate,
   ffn_up,  ///< also fused gate and up
   ffn_down,
+  router,  ///< chooses experts: always F32
   vector,  ///< norms, biases, rope factors: always F32
 };
 
@@ -98,12 +114,15 @@ enum class LayerRange {
   all,
   more_bits,     ///< first and last eighth, and every third between (`use_more_bits`)
   first_eighth,  ///< i < layers / 8
+  first_sixteenth,
+  first_two,
 };
 
 struct TensorRule {
   TensorRole role = TensorRole::output;
   LayerRange layers = LayerRange::all;
   std::int64_t min_gqa = 0;  ///< holds only if heads / kv_heads is at least this
+  std::int64_t experts = 0;  ///< holds only for a model of so many experts; 0: for all
   std::string type;
 
   bool operator==(const TensorRule&) const = default;

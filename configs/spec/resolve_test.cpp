@@ -200,7 +200,7 @@ TEST_F(ScenarioTest, TensorTypesMayBeChangedUnderTheirName) {
   ASSERT_EQ(run.engine.weights.types.front().name, "Q4_K");
   EXPECT_EQ(run.engine.weights.types.front().simd_ops_per_32, 7);
   EXPECT_EQ(run.engine.weights.types.front().bytes, 144_B);
-  EXPECT_EQ(run.engine.weights.types.size(), 6U);  // and F32, F16, Q6_K, Q5_0, Q8_0
+  EXPECT_EQ(run.engine.weights.types.size(), 8U);  // and F32, F16, Q5_0, Q5_1, Q5_K, Q6_K, Q8_0
   EXPECT_EQ(name(run.engine.kv), "q8_0+window=512+sinks=4");
 }
 

@@ -185,6 +185,24 @@ const Schema<EngineSpec>& schema<EngineSpec>() {
 }
 
 template <>
+const Schema<ExpertUse>& schema<ExpertUse>() {
+  using T = ExpertUse;
+  static const Schema<T> kSchema{
+      "which experts tokens take, drawn by run.seed; says nothing of a model without experts",
+      {field(
+           "popularity", &T::popularity,
+           "the expert at place r of a layer's own order is drawn in proportion to 1 / r^popularity; 0: all "
+           "alike (assumed: with reuse, near the hit shares that a phone's expert cache showed)")
+           .between(0.0, 4.0)
+           .optional(),
+       field("reuse", &T::reuse,
+             "probability that a token keeps an expert which the token before took (assumed, as popularity)")
+           .between(0.0, 1.0)
+           .optional()}};
+  return kSchema;
+}
+
+template <>
 const Schema<WorkloadSpec>& schema<WorkloadSpec>() {
   using T = WorkloadSpec;
   static const Schema<T> kSchema{
@@ -197,7 +215,8 @@ const Schema<WorkloadSpec>& schema<WorkloadSpec>() {
        field("generate", &T::generate, "tokens to generate").between(0, kMaxTokens).optional(),
        field("threads", &T::threads, "threads, placed on cores in the order of the device's clusters")
            .between(1, 4096)
-           .optional()}};
+           .optional(),
+       field("experts", &T::experts, "which experts tokens take").optional()}};
   return kSchema;
 }
 
@@ -225,7 +244,8 @@ const Schema<RunOptions>& schema<RunOptions>() {
              "half-width of the interval that sampling aims for, as a share")
            .between(0.0001, 0.5)
            .optional(),
-       field("seed", &T::seed, "of everything random: the order of shuffled pages; stands in the result")
+       field("seed", &T::seed,
+             "of everything random: the order of shuffled pages, experts chosen; stands in the result")
            .between(0, std::numeric_limits<std::int64_t>::max())
            .optional()}};
   return kSchema;

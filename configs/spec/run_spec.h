@@ -48,11 +48,20 @@ struct EngineSpec {
   bool operator==(const EngineSpec&) const = default;
 };
 
+/// Which experts tokens take, where the model has any. There is no text that would tell.
+struct ExpertUse {
+  double popularity = 1.5;  ///< exponent of Zipf's law over a layer's experts; 0: all alike
+  double reuse = 0.05;      ///< probability that a token keeps an expert which the token before took
+
+  bool operator==(const ExpertUse&) const = default;
+};
+
 struct WorkloadSpec {
   std::int64_t prompt = 512;    ///< tokens
   std::int64_t cached = 0;      ///< of the prompt, already in the KV cache at the start
   std::int64_t generate = 256;  ///< tokens
   std::int64_t threads = 4;
+  ExpertUse experts{};
 
   bool operator==(const WorkloadSpec&) const = default;
 };

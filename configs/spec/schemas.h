@@ -55,6 +55,8 @@ const Schema<LocalLayers>& schema<LocalLayers>();
 template <>
 const Schema<LatentAttention>& schema<LatentAttention>();
 template <>
+const Schema<Experts>& schema<Experts>();
+template <>
 const Schema<LlmSpec>& schema<LlmSpec>();
 template <>
 const Schema<TensorType>& schema<TensorType>();
@@ -67,6 +69,8 @@ const Schema<WeightFormat>& schema<WeightFormat>();
 
 template <>
 const Schema<EngineSpec>& schema<EngineSpec>();
+template <>
+const Schema<ExpertUse>& schema<ExpertUse>();
 template <>
 const Schema<WorkloadSpec>& schema<WorkloadSpec>();
 template <>

@@ -30,6 +30,10 @@ bool in_range(LayerRange range, std::int64_t layer, std::int64_t layers) {
       return true;
     case LayerRange::first_eighth:
       return layer < eighth;
+    case LayerRange::first_sixteenth:
+      return layer < layers / 16;
+    case LayerRange::first_two:
+      return layer < 2;
     case LayerRange::more_bits:
       return layer < eighth || layer >= 7 * layers / 8 || (layer - eighth) % 3 == 2;
   }
@@ -114,9 +118,10 @@ class FileLayout {
     if (role == TensorRole::token_embedding && model_.tied_embeddings) {
       role = TensorRole::output;
     }
+    const std::int64_t experts = model_.experts ? model_.experts->count : 0;
     for (const TensorRule& rule : format_.rules) {
       if (rule.role == role && model_.heads / model_.kv_heads >= rule.min_gqa &&
-          in_range(rule.layers, layer, model_.layers)) {
+          (rule.experts == 0 || rule.experts == experts) && in_range(rule.layers, layer, model_.layers)) {
         return rule.type;
       }
     }
@@ -124,7 +129,7 @@ class FileLayout {
   }
 
   [[nodiscard]] const TensorType& ruled_type(const TensorInfo& tensor) const {
-    if (tensor.role == TensorRole::vector) {
+    if (tensor.role == TensorRole::vector || tensor.role == TensorRole::router) {
       return type_named(format_, kVectorType);
     }
     const TensorType& wanted = type_named(format_, wanted_type(tensor.role));
@@ -234,6 +239,33 @@ void add_attention(const LlmSpec& model, FileLayout& file) {
   }
 }
 
+/// The experts' matrices are merged into one tensor each, one behind the other (llama.cpp's ffn_*_exps); the
+/// shared experts are one network.
+void add_experts(const LlmSpec& model, FileLayout& file) {
+  const Experts& experts = *model.experts;
+  const std::int64_t ffn = experts.count * experts.ffn;
+  file.matrix("ffn_gate_inp.weight", TensorRole::router, experts.count, model.width);
+  file.matrix("ffn_gate_exps.weight", TensorRole::ffn_gate, ffn, model.width);
+  file.matrix("ffn_up_exps.weight", TensorRole::ffn_up, ffn, model.width);
+  file.matrix("ffn_down_exps.weight", TensorRole::ffn_down, experts.count * model.width, experts.ffn);
+  if (experts.shared > 0) {
+    const std::int64_t shared = experts.shared * experts.ffn;
+    file.matrix("ffn_gate_shexp.weight", TensorRole::ffn_gate, shared, model.width);
+    file.matrix("ffn_up_shexp.weight", TensorRole::ffn_up, shared, model.width);
+    file.matrix("ffn_down_shexp.weight", TensorRole::ffn_down, model.width, shared);
+  }
+}
+
+void add_feed_forward(const LlmSpec& model, FileLayout& file) {
+  if (model.fused_qkv) {
+    file.matrix("ffn_up.weight", TensorRole::ffn_up, 2 * model.ffn, model.width);
+  } else {
+    file.matrix("ffn_gate.weight", TensorRole::ffn_gate, model.ffn, model.width);
+    file.matrix("ffn_up.weight", TensorRole::ffn_up, model.ffn, model.width);
+  }
+  file.matrix("ffn_down.weight", TensorRole::ffn_down, model.width, model.ffn);
+}
+
 void add_layer(const LlmSpec& model, std::int64_t index, FileLayout& file) {
   file.layer(index);
   file.vector("attn_norm.weight", model.width);
@@ -242,13 +274,11 @@ void add_layer(const LlmSpec& model, std::int64_t index, FileLayout& file) {
     file.vector("post_attention_norm.weight", model.width);
   }
   file.vector("ffn_norm.weight", model.width);
-  if (model.fused_qkv) {
-    file.matrix("ffn_up.weight", TensorRole::ffn_up, 2 * model.ffn, model.width);
+  if (has_experts(model, index)) {
+    add_experts(model, file);
   } else {
-    file.matrix("ffn_gate.weight", TensorRole::ffn_gate, model.ffn, model.width);
-    file.matrix("ffn_up.weight", TensorRole::ffn_up, model.ffn, model.width);
+    add_feed_forward(model, file);
   }
-  file.matrix("ffn_down.weight", TensorRole::ffn_down, model.width, model.ffn);
   if (model.post_norms) {
     file.vector("post_ffw_norm.weight", model.width);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "configs/spec/tensors.h"
 
+#include <algorithm>
 #include <map>
 #include <ostream>
 
@@ -91,6 +92,49 @@ const ModelFile kFiles[] = {
     {"phi3_5_mini", "Q4_0", 2175438720, "Q4_0:129 Q6_K:1"},
     {"phi3_5_mini", "IQ4_XS", 2074843008, "IQ4_XS:125 Q5_K:4 Q6_K:1"},
     {"phi3_5_mini", "Q4_K_M", 2396032896, "Q4_K:97 Q6_K:33"},
+    {"llama3_8b", "Q2_K", 3171295232, "Q2_K:129 Q3_K:64 Q4_K:32 Q6_K:1"},
+    {"llama3_8b", "Q3_K_M", 4011081728, "Q3_K:129 Q4_K:92 Q5_K:4 Q6_K:1"},
+    {"llama3_2_1b", "Q2_K", 573042816, "Q2_K:64 Q3_K:32 Q4_K:16 Q6_K:1"},
+    {"llama3_2_1b", "Q3_K_M", 683012224, "Q3_K:64 Q4_K:45 Q5_K:3 Q6_K:1"},
+    {"llama2_7b", "Q2_K", 2532122624, "Q2_K:129 Q3_K:96 Q6_K:1"},
+    {"llama2_7b", "Q3_K_M", 3297263616, "Q3_K:129 Q4_K:92 Q5_K:4 Q6_K:1"},
+    {"tinyllama_1_1b", "Q2_K", 431394816, "Q2_K:89 Q3_K:44 Q4_K:22 Q6_K:1"},
+    {"tinyllama_1_1b", "Q3_K_M", 547667968, "Q3_K:89 Q4_K:63 Q5_K:3 Q6_K:1"},
+    {"qwen2_5_0_5b", "Q2_K", 332659200, "Q3_K:24 Q4_0:120 Q5_0:24 Q8_0:1"},
+    {"qwen2_5_0_5b", "Q3_K_M", 349518336, "Q4_0:96 Q4_K:23 Q5_0:46 Q5_1:2 Q5_K:1 Q8_0:1"},
+    {"qwen3_0_6b", "Q2_K", 290286592, "Q2_K:112 Q3_K:84 Q6_K:1"},
+    {"qwen3_0_6b", "Q3_K_M", 341175296, "Q3_K:112 Q4_K:81 Q5_K:3 Q6_K:1"},
+    {"qwen3_1_7b", "Q2_K", 771844096, "Q2_K:112 Q3_K:84 Q6_K:1"},
+    {"qwen3_1_7b", "Q3_K_M", 933586944, "Q3_K:112 Q4_K:81 Q5_K:3 Q6_K:1"},
+    {"gemma3_1b", "Q2_K", 683281408, "Q3_K:52 Q4_0:104 Q5_0:26 Q8_0:1"},
+    {"gemma3_1b", "Q3_K_M", 715883008, "Q4_0:104 Q4_K:51 Q5_0:24 Q5_1:2 Q5_K:1 Q8_0:1"},
+    {"gemma3_4b", "Q2_K", 1722623232, "Q2_K:136 Q3_K:102 Q6_K:1"},
+    {"gemma3_4b", "Q3_K_M", 2091918592, "Q3_K:136 Q4_K:98 Q5_K:4 Q6_K:1"},
+    {"gemma2_2b", "Q2_K", 1223783424, "Q2_K:104 Q3_K:78 Q6_K:1"},
+    {"gemma2_2b", "Q3_K_M", 1455621120, "Q3_K:104 Q4_K:75 Q5_K:3 Q6_K:1"},
+    {"phi3_5_mini", "Q2_K", 1507478400, "Q2_K:33 Q3_K:96 Q6_K:1"},
+    {"phi3_5_mini", "Q3_K_M", 1961816448, "Q3_K:33 Q4_K:92 Q5_K:4 Q6_K:1"},
+    {"qwen3_30b_a3b", "F16", 61089832960, "F16:338"},
+    {"qwen3_30b_a3b", "Q8_0", 32477962240, "Q8_0:338"},
+    {"qwen3_30b_a3b", "Q4_0", 17298520064, "Q4_0:337 Q6_K:1"},
+    {"qwen3_30b_a3b", "IQ4_XS", 16551122944, "IQ4_XS:283 Q5_K:54 Q6_K:1"},
+    {"qwen3_30b_a3b", "Q4_K_M", 18550716416, "Q4_K:289 Q6_K:49"},
+    {"qwen3_30b_a3b", "Q3_K_M", 14705876992, "Q3_K:193 Q4_K:139 Q5_K:5 Q6_K:1"},
+    {"qwen3_30b_a3b", "Q2_K", 11252639744, "Q2_K:193 Q3_K:96 Q4_K:48 Q6_K:1"},
+    {"deepseek_v2_lite", "F16", 31420037120, "F16:296"},
+    {"deepseek_v2_lite", "Q8_0", 16698521600, "Q8_0:296"},
+    {"deepseek_v2_lite", "Q4_0", 8901113856, "Q4_0:295 Q6_K:1"},
+    {"deepseek_v2_lite", "IQ4_XS", 8643692544, "IQ4_NL:51 IQ4_XS:239 Q5_1:3 Q5_K:2 Q6_K:1"},
+    {"deepseek_v2_lite", "Q4_K_M", 10363959296, "Q4_K:229 Q5_0:41 Q6_K:13 Q8_0:13"},
+    {"deepseek_v2_lite", "Q3_K_M", 8126370816, "Q3_K:188 Q4_0:27 Q4_K:53 Q5_0:26 Q5_1:1 Q6_K:1"},
+    {"deepseek_v2_lite", "Q2_K", 6433103872, "Q2_K:188 Q3_K:53 Q4_0:54 Q6_K:1"},
+    {"mixtral_8x7b", "F16", 93408215040, "F16:226"},
+    {"mixtral_8x7b", "Q8_0", 49625579520, "Q8_0:226"},
+    {"mixtral_8x7b", "Q4_0", 26442850304, "Q4_0:161 Q6_K:1 Q8_0:64"},
+    {"mixtral_8x7b", "IQ4_XS", 25373401088, "IQ4_XS:125 Q5_K:36 Q6_K:1 Q8_0:64"},
+    {"mixtral_8x7b", "Q4_K_M", 28447727616, "Q4_K:113 Q5_K:32 Q6_K:17 Q8_0:64"},
+    {"mixtral_8x7b", "Q3_K_M", 22545711104, "Q3_K:97 Q4_K:30 Q5_K:34 Q6_K:1 Q8_0:64"},
+    {"mixtral_8x7b", "Q2_K", 17310490624, "Q2_K:97 Q3_K:32 Q5_K:32 Q6_K:1 Q8_0:64"},
 };
 
 class EveryFile : public testing::TestWithParam<ModelFile> {};
@@ -102,7 +146,7 @@ TEST_P(EveryFile, HasTheBytesOfLlamaCpp) {
 TEST_P(EveryFile, HasTheTypesOfLlamaCpp) {
   std::map<std::string, int> counts;
   for (const TensorInfo& tensor : tensors_of(GetParam().model, GetParam().format)) {
-    if (tensor.role != TensorRole::vector) {
+    if (tensor.role != TensorRole::vector && tensor.role != TensorRole::router) {
       ++counts[tensor.type.name];
     }
   }
@@ -173,6 +217,28 @@ TEST(Tensors, OfAFusedLayer) {
   EXPECT_EQ(all[5].rows, 2 * 8192);
 }
 
+TEST(Tensors, OfALayerWithExpertsAreMergedByKind) {
+  const std::vector<TensorInfo> all = tensors_of("deepseek_v2_lite", "Q4_K_M");
+  const auto is_there = [&](const std::string& name) {
+    return std::ranges::find(all, name, &TensorInfo::name) != all.end();
+  };
+  const auto found = [&](const std::string& name) {
+    const auto at = std::ranges::find(all, name, &TensorInfo::name);
+    EXPECT_NE(at, all.end()) << name;
+    return at == all.end() ? TensorInfo() : *at;
+  };
+  EXPECT_EQ(found("blk.0.ffn_down.weight").columns, 10944) << "the first layer is dense";
+  EXPECT_FALSE(is_there("blk.0.ffn_gate_inp.weight"));
+  EXPECT_FALSE(is_there("blk.1.ffn_down.weight"));
+  EXPECT_EQ(found("blk.1.ffn_gate_inp.weight").bytes, Bytes(64 * 2048 * 4)) << "F32 in every format";
+  EXPECT_EQ(found("blk.1.ffn_gate_exps.weight").rows, 64 * 1408);
+  EXPECT_EQ(found("blk.1.ffn_up_exps.weight").columns, 2048);
+  EXPECT_EQ(found("blk.1.ffn_down_exps.weight").rows, 64 * 2048);
+  EXPECT_EQ(found("blk.1.ffn_down_exps.weight").type.name, "Q8_0") << "1408 is no multiple of 256";
+  EXPECT_EQ(found("blk.1.ffn_down_shexp.weight").columns, 2 * 1408);
+  EXPECT_EQ(found("blk.1.ffn_down_shexp.weight").type.name, "Q6_K");
+}
+
 TEST(Tensors, ATiedEmbeddingIsTheOutput) {
   const std::vector<TensorInfo> tied = tensors_of("llama3_2_1b", "Q4_0");
   EXPECT_EQ(tied.front().type.name, "Q6_K");
@@ -232,9 +298,10 @@ TEST(Tensors, RowBytesNeedWholeBlocks) {
 }
 
 TEST(Tensors, BitsPerWeightAreThoseOfGgml) {
-  const std::map<std::string, double> bits{{"F32", 32},      {"F16", 16},     {"Q8_0", 8.5},   {"Q4_0", 4.5},
-                                           {"Q5_0", 5.5},    {"Q5_1", 6},     {"Q4_K", 4.5},   {"Q5_K", 5.5},
-                                           {"Q6_K", 6.5625}, {"IQ4_NL", 4.5}, {"IQ4_XS", 4.25}};
+  const std::map<std::string, double> bits{{"F32", 32},     {"F16", 16},   {"Q8_0", 8.5},    {"Q4_0", 4.5},
+                                           {"Q5_0", 5.5},   {"Q5_1", 6},   {"Q2_K", 2.625},  {"Q3_K", 3.4375},
+                                           {"Q4_K", 4.5},   {"Q5_K", 5.5}, {"Q6_K", 6.5625}, {"IQ4_NL", 4.5},
+                                           {"IQ4_XS", 4.25}};
   for (const auto& [name, expected] : bits) {
     const WeightFormat format =
         run_spec("tinyllama_1_1b", "{main: F16, types: [" + name + "]}").engine.weights;

@@ -90,6 +90,25 @@ TEST(Fidelity, AutoLeavesTheCacheToTheNextOperatorAsTrainDoes) {
   }
 }
 
+// Which experts a token takes decides addresses alone in decode, and in a prompt how many rows go to each.
+TEST(Fidelity, AutoTakesOperatorsOfOtherExpertsForAlike) {
+  const std::vector<std::string> settings = {"model=qwen3_30b_a3b",   "model.layers=3",
+                                             "model.vocabulary=4096", "engine.weights=Q3_K_M",
+                                             "workload.prompt=24",    "workload.generate=40"};
+  const nlohmann::json train = run_set("train", settings);
+  const nlohmann::json sampled = run_set("auto", settings);
+  EXPECT_LT(sampled["fidelity"]["simulated_share"], 0.45) << "of other experts, measured again";
+  const double token = train["latency"]["itl_ms"]["p50"];
+  EXPECT_NEAR(sampled["latency"]["itl_ms"]["p50"], token, 0.01 * token);
+  EXPECT_NEAR(sampled["latency"]["ttft_ms"], train["latency"]["ttft_ms"],
+              0.01 * train["latency"]["ttft_ms"].get<double>());
+  for (std::size_t i = 0; i < train["operators"].size(); ++i) {
+    const double expected = train["operators"][i]["time_ms"];
+    EXPECT_NEAR(sampled["operators"][i]["time_ms"], expected, std::max(0.02 * expected, 1e-3 * 40 * token))
+        << train["operators"][i]["operator"];
+  }
+}
+
 TEST(Fidelity, OperatorsAddUpToTheTokens) {
   for (const char* fidelity : {"train", "auto"}) {
     const nlohmann::json result = run(fidelity);

@@ -77,10 +77,12 @@ std::string_view to_string(const AllocName& name) {
 
 std::string_view to_string(Operator op) {
   static constexpr std::array<std::string_view, kOperators> kNames = {
-      "none",          "embedding",  "attn_norm", "q_proj",      "k_proj",      "v_proj",   "qkv_proj",
-      "qk_norm",       "rope",       "kv_append", "attention",   "attn_output", "ffn_norm", "ffn_gate",
-      "ffn_up",        "activation", "ffn_down",  "output_norm", "logits",      "sampling", "attn_post_norm",
-      "ffn_post_norm", "q_latent",   "kv_latent", "latent_norm", "q_absorb",    "v_absorb"};
+      "none",        "embedding",         "attn_norm",      "q_proj",        "k_proj",        "v_proj",
+      "qkv_proj",    "qk_norm",           "rope",           "kv_append",     "attention",     "attn_output",
+      "ffn_norm",    "ffn_gate",          "ffn_up",         "activation",    "ffn_down",      "output_norm",
+      "logits",      "sampling",          "attn_post_norm", "ffn_post_norm", "q_latent",      "kv_latent",
+      "latent_norm", "q_absorb",          "v_absorb",       "router",        "expert_choice", "expert_gate",
+      "expert_up",   "expert_activation", "expert_down",    "expert_sum"};
   return kNames.at(static_cast<std::size_t>(op));
 }
 

@@ -59,8 +59,15 @@ enum class Operator : std::uint8_t {
   latent_norm,     ///< norms of both,
   q_absorb,        ///< queries times the up-projection of K (attn_k_b),
   v_absorb,        ///< attention's results times that of V (attn_v_b)
+  router,          ///< mixture of experts: a number per expert (ffn_gate_inp),
+  expert_choice,   ///< the largest of them, as shares,
+  expert_gate,     ///< products with the experts chosen,
+  expert_up,
+  expert_activation,
+  expert_down,
+  expert_sum,  ///< of their results, by their shares
 };
-inline constexpr int kOperators = static_cast<int>(Operator::v_absorb) + 1;
+inline constexpr int kOperators = static_cast<int>(Operator::expert_sum) + 1;
 
 /// Streams are numbered from 0 and fewer than this, so that a consumer can keep one state per stream.
 inline constexpr std::uint32_t kMaxStreams = 1024;

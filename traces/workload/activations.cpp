@@ -95,6 +95,25 @@ Bytes place_feed_forward(const config::LlmSpec& model, Placer placer, Activation
   return placer.offset();
 }
 
+Bytes place_experts(const config::LlmSpec& model, Placer placer, Activations& a) {
+  const config::Experts& experts = *model.experts;
+  ExpertActivations& e = a.experts;
+  const std::int64_t inner = experts.used * experts.ffn, shared = experts.shared * experts.ffn;
+  e.scores = placer.place(experts.count);
+  Placer afterwards = placer, out = placer;
+  e.activated = placer.place(inner);
+  out = placer;
+  e.out = out.place(experts.used * model.width);
+  e.gate = placer.place(inner);
+  e.up = placer.place(inner);
+  if (shared > 0) {
+    e.shared_gate = afterwards.place(shared);
+    e.shared_up = afterwards.place(shared);
+    e.shared_activated = afterwards.place(shared);
+  }
+  return std::max({placer.offset(), out.offset(), afterwards.offset()});
+}
+
 }  // namespace
 
 Activations place_activations(const config::LlmSpec& model, std::int64_t tokens, Address base) {
@@ -103,6 +122,9 @@ Activations place_activations(const config::LlmSpec& model, std::int64_t tokens,
   a.residual = placer.place(model.width);
   a.normed = placer.place(model.width);
   a.bytes = std::max(place_attention(model, placer, a), place_feed_forward(model, placer, a));
+  if (model.experts) {
+    a.bytes = std::max(a.bytes, place_experts(model, placer, a));
+  }
   return a;
 }
 

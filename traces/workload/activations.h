@@ -32,6 +32,19 @@ struct LatentActivations {
   Activation values;    ///< what attention makes of the latents
 };
 
+/// What a mixture of experts has: of each token the numbers of all experts that it takes side by side. The
+/// shared experts come when the others are done, and `out` when gate and up are, in their place.
+struct ExpertActivations {
+  Activation scores;  ///< of the router, one per expert; the shares are written over them
+  Activation gate;
+  Activation up;
+  Activation activated;
+  Activation out;
+  Activation shared_gate;
+  Activation shared_up;
+  Activation shared_activated;
+};
+
 /// The activations of a Llama-family layer. Those of attention and those of the feed-forward network share a
 /// place, since they are never needed together.
 struct Activations {
@@ -45,7 +58,8 @@ struct Activations {
   Activation gate;  ///< with fused_qkv, gate and up are parts of one row
   Activation up;
   Activation activated;
-  Bytes bytes{};  ///< all of them
+  ExpertActivations experts;  ///< if the model has them
+  Bytes bytes{};              ///< all of them
 };
 
 /// For up to `tokens` tokens computed together, from `base` on. Throws UserError if they do not fit into 63

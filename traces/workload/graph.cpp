@@ -14,8 +14,10 @@ namespace {
 
 // SIMD operations per four elements, counted from ggml-cpu's loops. They are a thousandth of a product's, so
 // only their order of magnitude matters.
-constexpr double kNormOps = 3;  // square and sum; scale; multiply by the weight
-constexpr double kRopeOps = 6;  // two loads, two products, two multiply-adds per pair of pairs
+constexpr double kNormOps = 3;     // square and sum; scale; multiply by the weight
+constexpr double kRopeOps = 6;     // two loads, two products, two multiply-adds per pair of pairs
+constexpr double kChoiceOps = 40;  // exponential, sum, division; a pass of a sort
+constexpr double kSumOps = 2;      // of a result per expert: multiply-add with its share, load
 constexpr double kActivationOps =
     28;  // exponential with its range reduction 24, sum, division, product, move
 
@@ -44,7 +46,12 @@ class Builder {
       prefix_ = fmt::format("blk.{}.", i);
       add_attention();
       tokens_ = i + 1 == model_.layers ? Node::Tokens::outputs : Node::Tokens::all;
-      add_feed_forward();
+      add_norm(Operator::ffn_norm, "ffn_norm.weight");
+      if (has_experts(model_, i)) {
+        add_experts();
+      } else {
+        add_feed_forward();
+      }
     }
     layer_ = Layer();
     prefix_.clear();
@@ -172,8 +179,47 @@ class Builder {
                      .ops_per_4 = ops_per_4});
   }
 
+  /// As llama.cpp's build_moe_ffn: each operator goes over all experts chosen.
+  void add_experts() {
+    const ExpertActivations& e = at_.experts;
+    add_product(Operator::router, "ffn_gate_inp", at_.normed, e.scores);
+    add(Operator::expert_choice, Choose{.scores = e.scores, .ops_per_4 = kChoiceOps});
+    add_expert_product(Operator::expert_up, "ffn_up_exps.weight", at_.normed, e.up);
+    add_expert_product(Operator::expert_gate, "ffn_gate_exps.weight", at_.normed, e.gate);
+    add(Operator::expert_activation,
+        RowWise{
+            .in = {e.gate, e.up}, .weights = std::nullopt, .out = e.activated, .ops_per_4 = kActivationOps});
+    add_expert_product(Operator::expert_down, "ffn_down_exps.weight", e.activated, e.out);
+    add(Operator::expert_sum, RowWise{.in = {e.out, e.scores, at_.residual},
+                                      .weights = std::nullopt,
+                                      .out = at_.residual,
+                                      .ops_per_4 = kSumOps * static_cast<double>(model_.experts->used)});
+    if (model_.experts->shared > 0) {
+      add_shared_experts();
+    }
+  }
+
+  void add_expert_product(Operator op, std::string_view name, const Activation& in, const Activation& out) {
+    const Matrix all = matrix(name);
+    add(op, ExpertProduct{.matrix = all,
+                          .rows = all.rows / model_.experts->count,
+                          .in = in,
+                          .in_by_expert = op == Operator::expert_down,
+                          .out = out});
+  }
+
+  void add_shared_experts() {
+    const ExpertActivations& e = at_.experts;
+    add_product(Operator::ffn_gate, "ffn_gate_shexp", at_.normed, e.shared_gate);
+    add_product(Operator::ffn_up, "ffn_up_shexp", at_.normed, e.shared_up);
+    add(Operator::activation, RowWise{.in = {e.shared_gate, e.shared_up},
+                                      .weights = std::nullopt,
+                                      .out = e.shared_activated,
+                                      .ops_per_4 = kActivationOps});
+    add_to_residual(Operator::ffn_down, "ffn_down_shexp.weight", e.shared_activated, {});
+  }
+
   void add_feed_forward() {
-    add_norm(Operator::ffn_norm, "ffn_norm.weight");
     if (model_.fused_qkv) {
       Activation both = at_.gate;
       both.width += at_.up.width;

@@ -71,6 +71,22 @@ struct Append {
   KvLayer kv;
 };
 
+/// Turns the router's scores into shares and chooses the experts of each token.
+struct Choose {
+  Activation scores;
+  double ops_per_4 = 0;
+};
+
+/// Of each token the products with the experts that it takes: of `matrix`, where they lie one behind the
+/// other, `rows` belong to each.
+struct ExpertProduct {
+  Matrix matrix;
+  std::int64_t rows = 0;
+  Activation in;
+  bool in_by_expert = false;  ///< each expert has its own part of a row of `in`
+  Activation out;             ///< a part for each
+};
+
 struct Attend {
   Activation q;
   Activation out;
@@ -84,7 +100,7 @@ struct Node {
   Operator op = Operator::none;
   Layer layer{};
   Tokens tokens = Tokens::all;
-  std::variant<Gather, Product, RowWise, HeadWise, Append, Attend> work;
+  std::variant<Gather, Product, RowWise, HeadWise, Append, Attend, Choose, ExpertProduct> work;
 };
 
 /// Where a graph's operands are.

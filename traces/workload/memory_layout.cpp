@@ -18,6 +18,11 @@ constexpr std::int64_t kMaskBytes = 2;  // FP16
 /// Floats per token that ggml-alloc's plan of the worst-case graph comes to (fitted to llama.cpp's own
 /// figures).
 std::int64_t floats_per_token(const config::LlmSpec& model) {
+  if (model.experts) {
+    const config::Experts& e = *model.experts;
+    return std::max({3 * e.used * e.ffn + 4 * model.width + 6, 2 * e.used * (model.width + e.ffn) + 6,
+                     e.dense_layers > 0 ? 3 * model.ffn + 4 * model.width + 6 : 0});
+  }
   if (model.post_norms) {  // Gemma
     return 3 * model.ffn + 3 * model.width + model.heads * model.head_dim + 10;
   }

@@ -98,6 +98,7 @@ struct OperatorEmitter::Thread {
 
 void OperatorEmitter::emit(const Node& node, const StepRows& rows, std::int64_t thread, AccessSink& sink) {
   rows_ = rows;
+  layer_ = node.layer;
   const Thread hand{.index = thread, .sink = sink};
   std::visit([&](const auto& work) { emit(work, hand); }, node.work);
 }
@@ -235,6 +236,58 @@ void OperatorEmitter::emit(const Attend& work, const Thread& thread) {
   }
   thread.compute(sum.operations());
   thread.write(work.out, tokens, of_heads(work.out));
+}
+
+void OperatorEmitter::emit(const Choose& work, const Thread& thread) {
+  if (thread.index == 0) {
+    groups_ = router_.route(layer_, rows_.step_first, rows_.first, rows_.count);
+  }
+  const Share tokens = token_share(rows_, settings_.threads, thread.index);
+  if (tokens.count() == 0) {
+    return;
+  }
+  thread.read(work.scores, tokens, whole(work.scores));
+  thread.write(work.scores, tokens, whole(work.scores));
+  thread.compute(static_cast<double>(tokens.count() * work.scores.width) / 4 * work.ops_per_4);
+}
+
+/// As ggml-cpu's mul_mat_id: one expert after the other, its rows shared by the threads.
+void OperatorEmitter::emit(const ExpertProduct& work, const Thread& thread) {
+  const Share results = even_share(work.rows, settings_.threads, thread.index);
+  if (results.count() == 0) {
+    return;
+  }
+  std::size_t members = 0;
+  for (const ExpertGroup& group : groups_) {
+    const std::span<const ExpertGroup::Member> all(group.members);
+    const auto step = static_cast<std::size_t>(settings_.columns);
+    for (std::size_t first = 0; first < all.size(); first += step) {
+      pass(work, group.expert, all.subspan(first, std::min(step, all.size() - first)), thread);
+    }
+    members += all.size();
+  }
+  thread.compute(static_cast<double>(results.count() * work.matrix.columns) / 32 *
+                 work.matrix.simd_ops_per_32 * static_cast<double>(members));
+}
+
+void OperatorEmitter::pass(const ExpertProduct& work, std::int64_t expert,
+                           std::span<const ExpertGroup::Member> members, const Thread& thread) const {
+  const Matrix& m = work.matrix;
+  const Share results = even_share(work.rows, settings_.threads, thread.index);
+  const auto row = [](const ExpertGroup::Member& member) {
+    return Share{.first = member.row, .last = std::int64_t{member.row} + 1};
+  };
+  for (const ExpertGroup::Member& member : members) {
+    const std::int64_t first = work.in_by_expert ? member.slot * m.columns : 0;
+    thread.read(work.in, row(member), {.first = first, .last = first + m.columns});
+  }
+  thread.read_weights(
+      m.address + static_cast<Address>((expert * work.rows + results.first) * m.row_bytes.count()),
+      m.row_bytes * results.count());
+  for (const ExpertGroup::Member& member : members) {
+    const std::int64_t first = member.slot * work.rows;
+    thread.write(work.out, row(member), {.first = first + results.first, .last = first + results.last});
+  }
 }
 
 std::vector<OperatorEmitter::Walk> OperatorEmitter::walks(Share query_heads, std::int64_t group) const {

@@ -10,6 +10,7 @@
 #include "traces/attention/attention.h"
 #include "traces/kv_cache/kv_cache.h"
 #include "traces/record/source.h"
+#include "traces/workload/expert_router.h"
 #include "traces/workload/graph.h"
 
 namespace kvsim::trace {
@@ -48,9 +49,9 @@ struct StepRows {
 
 class OperatorEmitter {
  public:
-  /// `caches`, one per class of layers, outlive the emitter.
-  OperatorEmitter(const OperatorSettings& settings, std::span<KvCache> caches)
-      : settings_(settings), caches_(caches) {}
+  /// `caches`, one per class of layers, and `router` outlive the emitter.
+  OperatorEmitter(const OperatorSettings& settings, std::span<KvCache> caches, ExpertRouter& router)
+      : settings_(settings), caches_(caches), router_(router) {}
 
   /// One thread's part of an operator: its extents, then its Compute. A thread without a share has neither.
   void emit(const Node& node, const StepRows& rows, std::int64_t thread, AccessSink& sink);
@@ -64,6 +65,11 @@ class OperatorEmitter {
   void emit(const HeadWise& work, const Thread& thread);
   void emit(const Append& work, const Thread& thread);
   void emit(const Attend& work, const Thread& thread);
+  void emit(const Choose& work, const Thread& thread);
+  void emit(const ExpertProduct& work, const Thread& thread);
+  /// One pass over the thread's share of an expert's rows for some of its tokens.
+  void pass(const ExpertProduct& work, std::int64_t expert, std::span<const ExpertGroup::Member> members,
+            const Thread& thread) const;
 
   /// Once over the cells of some KV heads, for as many query heads each.
   struct Walk {
@@ -76,7 +82,10 @@ class OperatorEmitter {
 
   OperatorSettings settings_;
   std::span<KvCache> caches_;
+  ExpertRouter& router_;
   StepRows rows_;
+  Layer layer_;
+  std::vector<ExpertGroup> groups_;  ///< of the layer's experts, since its choice
 };
 
 }  // namespace kvsim::trace

@@ -44,7 +44,11 @@ void expect_inside(const LlmRun& run) {
 }
 
 TEST(Stream, StaysWithinItsAllocations) {
-  for (config::LlmSpec model : every_family()) {
+  std::vector<config::LlmSpec> models = every_family();
+  for (const config::LlmSpec& model : mixtures()) {
+    models.push_back(model);
+  }
+  for (config::LlmSpec model : models) {
     model.layers = 2;
     for (const std::int64_t threads : {1, 5}) {
       LlmRun run = test_run(model, mixed_format(), {.prompt = 70, .generate = 2, .threads = threads});

@@ -88,6 +88,27 @@ inline config::LlmSpec dense_deepseek_v3() {
   m.latent = config::LatentAttention{.kv_rank = 512, .q_rank = 1536, .rope_dim = 64, .value_dim = 128};
   return m;
 }
+inline config::LlmSpec qwen3_30b_a3b() {
+  config::LlmSpec m = geometry("Qwen3-30B-A3B", {48, 2048, 32, 4, 128, 6144, 151936});
+  m.qk_norm = true;
+  m.experts = config::Experts{.count = 128, .used = 8, .ffn = 768};
+  return m;
+}
+inline config::LlmSpec deepseek_v2_lite() {
+  config::LlmSpec m = dense_deepseek_lite();
+  m.name = "DeepSeek-V2-Lite";
+  m.experts = config::Experts{.count = 64, .used = 6, .ffn = 1408, .shared = 2, .dense_layers = 1};
+  return m;
+}
+/// Three of eight experts, 96 wide; the first of three layers is dense.
+inline config::LlmSpec small_mixture() {
+  config::LlmSpec m = geometry("small mixture", {3, 128, 4, 2, 32, 256, 1000});
+  m.experts = config::Experts{.count = 8, .used = 3, .ffn = 96, .shared = 1, .dense_layers = 1};
+  return m;
+}
+inline std::vector<config::LlmSpec> mixtures() {
+  return {qwen3_30b_a3b(), deepseek_v2_lite(), small_mixture()};
+}
 /// Also those whose attention differs.
 inline std::vector<config::LlmSpec> every_family() {
   std::vector<config::LlmSpec> models = one_of_each_family();

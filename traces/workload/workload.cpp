@@ -49,6 +49,9 @@ void check_run(const LlmRun& run) {
   if (m.heads % m.kv_heads != 0) {
     refuse("a model's heads must be a multiple of its kv_heads");
   }
+  if (m.experts && (m.experts->ffn < 1 || m.experts->used < 1 || m.experts->used > m.experts->count)) {
+    refuse("a model's experts must be at least as many as a token uses, 1 or more, of a width of 1 or more");
+  }
 }
 
 /// 0, 512, 1024, 2048, ... as far as they lie within the prompt, deepest first, so that the cache only
@@ -81,6 +84,7 @@ class LlmWorkload::Impl {
         addresses_(place(layout_, run.page, run.base)),
         graph_(make_graph(run)),
         caches_(make_caches(run)),
+        router_(run.model, run.workload.experts, run.seed),
         recomputed_(run.engine.kv_cache == config::KvCacheUse::recomputed),
         emitter_({.threads = run.workload.threads,
                   .columns = run.engine.prefill_columns,
@@ -88,7 +92,7 @@ class LlmWorkload::Impl {
                   .kv_tile = run.engine.kv_tile,
                   .kv_walk = run.engine.kv_walk,
                   .kv_read_padding = run.engine.kv_read_padding},
-                 caches_) {}
+                 caches_, router_) {}
 
   bool next(std::vector<Record>& batch) {
     batch.clear();
@@ -257,6 +261,7 @@ class LlmWorkload::Impl {
   std::array<Address, kRegions> addresses_;
   std::vector<Node> graph_;
   std::vector<KvCache> caches_;  ///< by class of layers
+  ExpertRouter router_;
   bool recomputed_;
   std::int64_t depth_ = 0;  ///< tokens of the steps begun so far
   OperatorEmitter emitter_;
