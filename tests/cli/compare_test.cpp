@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `kvsim compare`.
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -83,6 +84,19 @@ TEST(CompareCli, TakesAFileOfVariantsAndTellsWhoDoesNotFit) {
     EXPECT_THAT(outcome.out, AllOf(HasSubstr("DOES NOT FIT"), HasSubstr("Only as it is fits"))) << format;
   }
   EXPECT_THAT(kvsim({"validate", what_if}).out, HasSubstr("2 variants"));
+}
+
+TEST(CompareCli, TheWhatIfsOfTheProjectResolve) {
+  std::vector<std::string> arguments = {"validate"};
+  for (const auto& file :
+       std::filesystem::directory_iterator(std::string(KVSIM_SOURCE_DIR) + "/scenarios/whatif")) {
+    if (file.path().extension() == ".yaml") {
+      arguments.push_back(file.path().string());
+    }
+  }
+  EXPECT_GE(arguments.size(), 7U);
+  const Outcome outcome = kvsim(arguments);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
 }
 
 TEST(CompareCli, AddsTheAccuracyOfAQualityRun) {
