@@ -122,7 +122,14 @@ Asked read(const Options& options) {
     throw UserError(
         "--model: 'kvsim attention' knows K and V of heads, and this model's attention is latent");
   }
+  if (asked.llm.local) {
+    write_notes({fmt::format("{} has layers that see only {} tokens; this is one that sees all",
+                             asked.llm.name, asked.llm.local->window)});
+  }
   asked.kv = options.text("kv");
+  if (asked.kv.find_first_of(",+") != std::string::npos) {
+    throw UserError(fmt::format("--kv: '{}': give one type for K and V, without a policy", asked.kv));
+  }
   const std::int64_t tokens = number_of("tokens", options.text("tokens"));
   constexpr std::int64_t kHalf = 2;  // bytes of Q, O and scores: FP16
   asked.geometry = {

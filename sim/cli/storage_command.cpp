@@ -161,6 +161,10 @@ Asked read_options(const Options& options) {
   if (!temperature.value) {
     throw UserError(fmt::format("--temperature: '{}' {}", options.text("temperature"), temperature.reason));
   }
+  if (constexpr Celsius kCold{-60}, kHot{150}; *temperature.value < kCold || *temperature.value > kHot) {
+    throw UserError(
+        fmt::format("--temperature: '{}' is not from -60 C to 150 C", options.text("temperature")));
+  }
   asked.setup.temperature = *temperature.value;
   const std::string format = options.text("format");
   if (format != "text" && format != "json") {
