@@ -60,10 +60,7 @@ FioJob::FioJob(StorageDevice& device, const FioSpec& spec)
 
 Bytes FioJob::next_offset(std::size_t job) {
   if (is_random(spec_.pattern)) {
-    random_ += 0x9e3779b97f4a7c15ULL;
-    const auto block =
-        static_cast<std::int64_t>(trace::spread(random_) % static_cast<std::uint64_t>(blocks_));
-    return spec_.block * block;
+    return spec_.block * static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(blocks_)));
   }
   const std::int64_t block = position_[job];
   position_[job] = (block + 1) % blocks_;

@@ -8,6 +8,7 @@
 
 #include "models/dram/play_statistics.h"
 #include "models/storage/storage_device.h"
+#include "traces/record/spread.h"
 
 namespace kvsim::model {
 
@@ -65,7 +66,7 @@ class FioJob {
   FioSpec spec_;
   std::int64_t blocks_;
   std::vector<std::int64_t> position_;  ///< of each job, in blocks
-  std::uint64_t random_;
+  trace::SplitMix64 random_;
   std::int64_t left_;  ///< requests to submit
   FioResult result_;
 };

@@ -106,8 +106,7 @@ int FlashArray::retry_steps() {
   }
   int steps = 0;
   for (double share = flash_.retry_share;; share = flash_.retry_again) {
-    random_ += 0x9e3779b97f4a7c15ULL;
-    if (static_cast<double>(trace::spread(random_) >> 11U) * 0x1p-53 >= share) {
+    if (random_.unit() >= share) {
       return steps;
     }
     ++steps;

@@ -10,6 +10,7 @@
 #include "configs/spec/storage_spec.h"
 #include "models/dram/fifo.h"
 #include "models/storage/calendar.h"
+#include "traces/record/spread.h"
 
 namespace kvsim::model {
 
@@ -96,7 +97,7 @@ class FlashArray {
 
   config::StorageFlash flash_;
   double stretch_;
-  std::uint64_t random_;
+  trace::SplitMix64 random_;
   StorageCalendar& calendar_;
   std::vector<Die> dies_;
   std::vector<Picoseconds> channel_free_;

@@ -94,15 +94,10 @@ class Mirror {
   std::vector<UnitMove> moves_;
 };
 
-class Random {
+class Random : trace::SplitMix64 {
  public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
-  Unit below(std::uint64_t limit) {
-    return static_cast<Unit>(trace::spread(state_ += 0x9e3779b97f4a7c15ULL) % limit);
-  }
-
- private:
-  std::uint64_t state_;
+  using SplitMix64::SplitMix64;
+  Unit below(std::uint64_t limit) { return static_cast<Unit>(SplitMix64::below(limit)); }
 };
 
 /// Mixed writes and discards, many times the capacity.

@@ -38,10 +38,8 @@ TEST(MapTable, IsAnArray) {
   constexpr Unit kUnits = 3 * kMapPageUnits + 77;
   MapTable map(kUnits);
   std::vector<Unit> truth(kUnits, kNowhere);
-  std::uint64_t seed = 1;
-  const auto below = [&seed](std::uint64_t limit) {
-    return static_cast<Unit>(trace::spread(seed += 0x9e3779b97f4a7c15ULL) % limit);
-  };
+  trace::SplitMix64 random(1);
+  const auto below = [&random](std::uint64_t limit) { return static_cast<Unit>(random.below(limit)); };
   for (int step = 0; step < 3000; ++step) {
     const Unit first = below(kUnits);
     const Unit count = 1 + below(std::min<Unit>(kUnits - first, step % 7 == 0 ? kUnits : 20));

@@ -34,11 +34,10 @@ config::StoragePartSpec busy_part(std::uint64_t seed) {
 /// Random requests, and what must have come of them.
 struct Traffic {
   explicit Traffic(std::uint64_t seed)
-      : device(busy_part(seed), {.seed = seed}), written(device.ftl().units()), state(seed) {}
+      : device(busy_part(seed), {.seed = seed}), written(device.ftl().units()), random(seed) {}
 
   std::int64_t below(std::int64_t limit) {
-    state += 0x9e3779b97f4a7c15ULL;
-    return static_cast<std::int64_t>(trace::spread(state) % static_cast<std::uint64_t>(limit));
+    return static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(limit)));
   }
 
   void ask(int i) {
@@ -84,7 +83,7 @@ struct Traffic {
 
   StorageDevice device;
   std::vector<bool> written;
-  std::uint64_t state;
+  trace::SplitMix64 random;
   std::vector<int> completions;
   Bytes read, wrote;
   Picoseconds now;

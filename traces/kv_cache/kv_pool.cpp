@@ -39,10 +39,9 @@ std::vector<std::uint32_t> handed_out(const KvShape& shape, std::int64_t cells) 
   std::vector<std::uint32_t> pages(static_cast<std::size_t>(cells / shape.block));
   std::iota(pages.begin(), pages.end(), 0U);
   if (shape.block_order == config::KvBlockOrder::shuffled) {
-    std::uint64_t state = shape.seed;
+    SplitMix64 random(shape.seed);
     for (std::size_t left = pages.size(); left > 1; --left) {  // Fisher and Yates
-      state += 0x9e3779b97f4a7c15ULL;
-      std::swap(pages[left - 1], pages[spread(state) % left]);
+      std::swap(pages[left - 1], pages[random.below(left)]);
     }
   }
   return pages;

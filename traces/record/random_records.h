@@ -8,22 +8,14 @@
 #include <string>
 
 #include "traces/record/record.h"
+#include "traces/record/spread.h"
 
 namespace kvsim::trace {
 
-/// SplitMix64 (Steele, Lea, Flood 2014); the standard's distributions differ between libraries.
-class Rng {
+class Rng : public SplitMix64 {
  public:
-  explicit Rng(std::uint64_t seed) : state_(seed) {}
+  using SplitMix64::SplitMix64;
 
-  std::uint64_t next() {
-    std::uint64_t z = state_ += 0x9e3779b97f4a7c15ULL;
-    z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27U)) * 0x94d049bb133111ebULL;
-    return z ^ (z >> 31U);
-  }
-  /// From 0 to bound - 1; the bias is far below what a test can see.
-  std::uint64_t below(std::uint64_t bound) { return next() % bound; }
   std::int64_t between(std::int64_t low, std::int64_t high) {
     return low + static_cast<std::int64_t>(below(static_cast<std::uint64_t>(high - low) + 1));
   }
@@ -33,9 +25,6 @@ class Rng {
   float real() {
     return static_cast<float>(static_cast<std::int64_t>(next() >> 40U) - (1LL << 23)) / (1 << 23);
   }
-
- private:
-  std::uint64_t state_;
 };
 
 /// An address that leaves room for `span` bytes; often the last such one.

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "configs/error/error.h"
-#include "traces/record/spread.h"
 
 namespace kvsim::trace {
 namespace {
@@ -26,19 +25,6 @@ bool contains(const std::vector<std::int64_t>& list, std::int64_t value) {
 
 }  // namespace
 
-/// A SplitMix64 sequence.
-class ExpertRouter::Draws {
- public:
-  explicit Draws(std::uint64_t key) : state_(key) {}
-
-  std::uint64_t word() { return spread(state_ += kGolden); }
-  /// From 0 to below 1.
-  double unit() { return static_cast<double>(word() >> 11U) * 0x1.0p-53; }
-
- private:
-  std::uint64_t state_;
-};
-
 ExpertRouter::ExpertRouter(const config::LlmSpec& model, const config::ExpertUse& use, std::uint64_t seed)
     : used_(0), reuse_(use.reuse), seed_(seed) {
   if (!model.experts) {
@@ -55,14 +41,14 @@ ExpertRouter::ExpertRouter(const config::LlmSpec& model, const config::ExpertUse
     LayerState& state = layers_.emplace_back();
     state.by_rank.resize(count);
     std::iota(state.by_rank.begin(), state.by_rank.end(), 0);
-    Draws draws(mix(seed_, static_cast<std::uint64_t>(layer)));
+    SplitMix64 draws(mix(seed_, static_cast<std::uint64_t>(layer)));
     for (std::size_t i = count; i > 1; --i) {  // Fisher and Yates
-      std::swap(state.by_rank[i - 1], state.by_rank[draws.word() % i]);
+      std::swap(state.by_rank[i - 1], state.by_rank[draws.below(i)]);
     }
   }
 }
 
-std::int64_t ExpertRouter::draw(const LayerState& state, Draws& draws) const {
+std::int64_t ExpertRouter::draw(const LayerState& state, SplitMix64& draws) const {
   for (int i = 0; i < kMostDraws; ++i) {
     const auto at =
         std::upper_bound(cumulative_.begin(), cumulative_.end(), draws.unit() * cumulative_.back());
@@ -84,7 +70,7 @@ std::span<const std::int64_t> ExpertRouter::choose(Layer layer, Token position) 
     return state.chosen;
   }
   const std::uint64_t place = (std::uint64_t{layer.value()} << 32U) | position.value();
-  Draws draws(mix(spread(seed_ + kGolden), place));
+  SplitMix64 draws(mix(spread(seed_ + kGolden), place));
   const bool follows = state.last && position.value() == *state.last + 1;
   std::erase_if(state.chosen, [&](std::int64_t /*expert*/) { return !follows || !(draws.unit() < reuse_); });
   while (state.chosen.size() < used_) {

@@ -9,6 +9,7 @@
 
 #include "configs/spec/run_spec.h"
 #include "configs/units/index.h"
+#include "traces/record/spread.h"
 
 namespace kvsim::trace {
 
@@ -45,9 +46,7 @@ class ExpertRouter {
     std::vector<std::int64_t> chosen;   ///< by the token at `last`
     std::optional<std::uint32_t> last;
   };
-  class Draws;
-
-  [[nodiscard]] std::int64_t draw(const LayerState& state, Draws& draws) const;
+  [[nodiscard]] std::int64_t draw(const LayerState& state, SplitMix64& draws) const;
 
   std::size_t used_;
   double reuse_;
