@@ -66,7 +66,7 @@ struct WeightPager::Reader {
 WeightPager::WeightPager(const config::DeviceSpec& device, const Mapping& mapping, Bytes memory,
                          std::uint64_t seed)
     : mapping_(mapping),
-      storage_(*device.storage, {.seed = seed, .temperature = Celsius{40}}),
+      storage_(*device.storage, {.seed = seed}),
       block_device_(storage_),
       cache_(block_device_, setup_of(device, memory)),
       file_() {
@@ -82,10 +82,6 @@ WeightPager::WeightPager(const config::DeviceSpec& device, const Mapping& mappin
 void WeightPager::load() {
   cache_.advise(file_, FileAdvice::sequential);
   now_ = cache_.populate(file_, Bytes(0), whole_pages(mapping_.bytes), now_).done;
-}
-
-void WeightPager::set_memory(Bytes memory) {
-  cache_.set_memory(memory, now_);
 }
 
 std::vector<WeightPager::Reader> WeightPager::readers_of(std::span<const ThreadWork> threads,

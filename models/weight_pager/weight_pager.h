@@ -39,8 +39,6 @@ class WeightPager {
   /// What llama.cpp's loader does: sequential read-ahead, then every page is touched in order
   /// (FADV_SEQUENTIAL, MAP_POPULATE). Takes none of the run's time.
   void load();
-  /// Anonymous memory grew or shrank.
-  void set_memory(Bytes memory);
   /// An operator that takes `in_memory` if no page is missing: its threads read their weights at an even
   /// pace. Precondition: each is in the mapping or outside of it whole.
   PagingUse run(std::span<const ThreadWork> threads, Picoseconds in_memory);

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "configs/error/error.h"
+#include "configs/schema/yaml.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/cli/output.h"
@@ -18,7 +19,6 @@
 #include "sim/compare/variant.h"
 #include "sim/report/compare_report.h"
 #include "sim/report/quality_report.h"
-#include "traces/llama/sequences.h"
 
 namespace kvsim::sim {
 
@@ -44,7 +44,7 @@ Writer writer_of(const std::string& format) {
 using Qualities = std::map<std::string, VariantQuality>;
 
 void read_qualities(const std::string& path, Qualities& qualities) {
-  const ordered_json json = ordered_json::parse(trace::read_text(path), nullptr, false);
+  const ordered_json json = ordered_json::parse(config::read_source(path).text, nullptr, false);
   if (!json.is_object() || json.value("schema", "") != kQualitySchema || !json.contains("kv") ||
       !json.at("kv").is_array()) {
     throw UserError(fmt::format("--quality {}: is not what 'kvsim quality --format json' writes", path));
