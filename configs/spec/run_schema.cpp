@@ -53,14 +53,15 @@ void check_recomputed(const RunSpec& run, const Place& place) {
   }
 }
 
-/// Local layers see a window of their own: no other rule about which tokens stay has a meaning there.
+/// Local layers see a window of their own: no other rule about which tokens stay has a meaning there, and
+/// where all are local, none at all.
 void check_local(const RunSpec& run, const Place& place) {
   const KvSpec& kv = run.engine.kv;
-  if (run.model.local && (kv.sinks > 0 || kv.h2o > 0 || kv.entropy > 0 || kv.topk > 0)) {
-    place.error(
-        "engine.kv",
-        fmt::format("{} has layers that see {} tokens; of what stays only +window can be chosen for it",
-                    run.model.name, run.model.local->window));
+  const bool all_local = run.model.local && run.model.local->count == run.model.local->period;
+  if (all_local && (kv.sinks > 0 || kv.h2o > 0 || kv.entropy > 0 || kv.topk > 0)) {
+    place.error("engine.kv",
+                fmt::format("all layers of {} see {} tokens; of what stays only +window can be chosen for it",
+                            run.model.name, run.model.local->window));
   }
 }
 

@@ -69,6 +69,12 @@ std::vector<std::string> notes_of(const config::RunSpec& spec) {
   if (spec.engine.kv_cache == config::KvCacheUse::recomputed && spec.engine.ubatch != plain.ubatch) {
     notes.push_back("engine.ubatch has no effect: without a KV cache a step computes all tokens together");
   }
+  const config::KvSpec& kv = spec.engine.kv;
+  if (spec.model.local && (kv.sinks > 0 || kv.h2o > 0 || kv.entropy > 0 || kv.topk > 0)) {
+    notes.push_back(
+        fmt::format("engine.kv: layers that see a window of {} tokens keep that; the rest follows {}",
+                    spec.model.local->window, name(kv)));
+  }
   if (spec.model.latent && spec.engine.kv.v != spec.engine.kv.k) {
     notes.push_back("engine.kv: the format of V has no effect, since latent attention keeps K alone");
   }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "configs/error/error.h"
+#include "models/cpu/cpu.h"
 
 namespace kvsim::sim {
 
@@ -78,6 +79,24 @@ std::vector<Extent> some_rounds(const std::vector<Extent>& extents, double fract
 }
 
 }  // namespace
+
+Bytes model_bytes(const Operation& operation) {
+  std::vector<model::ThreadWork> reads(1);
+  Bytes written;
+  for (const model::ThreadWork& thread : operation.threads) {
+    for (const Extent& extent : thread.extents) {
+      if (extent.kind != trace::Kind::weights && extent.kind != trace::Kind::kv) {
+        continue;
+      }
+      if (extent.access == trace::Access::read) {
+        reads[0].extents.push_back(extent);
+      } else {
+        written += total_bytes(extent);
+      }
+    }
+  }
+  return model::bytes_read_once(reads) + written;
+}
 
 Operation window_of(const Operation& operation, double fraction, double at) {
   Operation window{.mark = operation.mark, .threads = {}};

@@ -22,6 +22,10 @@ struct Operation {
 [[nodiscard]] Bytes bytes_of(const model::ThreadWork& thread);
 [[nodiscard]] Bytes bytes_of(const Operation& operation);
 
+/// Of weights and KV, what is written and, once, what is read: threads that read the same, or one that reads
+/// it again for each query head, do not need it more often from memory for that.
+[[nodiscard]] Bytes model_bytes(const Operation& operation);
+
 /// A part of `operation`: of every large extent the `fraction` that begins at `at` of what is left out (0 the
 /// first, 1 the last), and the arithmetic that belongs to it. Small extents stay whole.
 [[nodiscard]] Operation window_of(const Operation& operation, double fraction, double at);

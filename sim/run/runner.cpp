@@ -6,7 +6,6 @@
 #include <exception>
 #include <map>
 #include <set>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -263,23 +262,6 @@ class Runner : public sc_core::sc_module {
     if (pager_) {
       page_in(asked, step, sampler_.estimate(kind).mean.picoseconds());
     }
-  }
-
-  /// Weights and KV, each byte once: an engine that walks the cache once per query head does not need it more
-  /// often for that.
-  [[nodiscard]] Bytes model_bytes(const Operation& operation) const {
-    const bool again = spec_.engine.kv_walk == config::KvWalk::query_head;
-    std::set<std::tuple<trace::Address, std::int64_t, std::uint32_t>> seen;
-    Bytes bytes;
-    for (const model::ThreadWork& thread : operation.threads) {
-      for (const trace::Extent& e : thread.extents) {
-        const bool first = !again || e.kind != trace::Kind::kv || e.access == trace::Access::write ||
-                           seen.emplace(e.address, e.row_bytes.count(), e.rows).second;
-        const bool counts = e.kind == trace::Kind::weights || e.kind == trace::Kind::kv;
-        bytes += counts && first ? total_bytes(e) : Bytes();
-      }
-    }
-    return bytes;
   }
 
   [[nodiscard]] Before before() const {
