@@ -58,6 +58,34 @@ TEST(Kinds, SizesOfHeadsAreExact) {
   }
 }
 
+/// 2 x layers x KV heads x head_dim x tokens x bytes per value, in cases that the field quotes.
+TEST(Kinds, SizesThatTheFieldClaims) {
+  const auto bytes = [](const HeadsCase& c) {
+    const Bytes row = row_bytes(HeadsRow{
+        .kv_heads = c.kv_heads, .head_dim = c.head_dim, .k = format(c.format), .v = format(c.format)});
+    return cache_bytes(std::vector<KvLayers>{{.layers = c.layers, .row = row, .cells = c.tokens}});
+  };
+  for (const HeadsCase& c : std::vector<HeadsCase>{
+           {"7B, heads of their own", 32, 32, 128, 2048, "f16", 1'073'741'824_B},
+           {"the same", 32, 32, 128, 2048, "q8_0", 570'425'344_B},
+           {"the same", 32, 32, 128, 2048, "q4_0", 301'989'888_B},
+           {"\"0.5B, about 67 MB\", which is K alone", 16, 16, 64, 2048, "f16", 2 * 67'108'864_B},
+           {"Qwen-7B", 32, 32, 128, 512, "f16", 256_MiB},
+           {"Qwen-7B", 32, 32, 128, 2048, "f16", 1_GiB},
+           {"Qwen-7B", 32, 32, 128, 8192, "f16", 4_GiB},
+           {"Qwen-7B", 32, 32, 128, 32'768, "f16", 16_GiB},
+           {"Qwen-7B", 32, 32, 128, 131'072, "f16", 64_GiB},
+           {"Llama-2-70B", 80, 8, 128, 4096, "f16", 1280_MiB},
+           {"the same with a KV head for each query head", 80, 64, 128, 4096, "f16", 8 * 1280_MiB},
+           {"Llama-3-8B, a token", 32, 8, 128, 1, "f16", 128_KiB},
+           {"its K and V in one layer, not n x 8192 B each", 1, 8, 128, 1, "f16", 2 * 2048_B},
+           {"INT8 with a scale per head: half and 2 B of 128", 1, 1, 128, 1, "int8:head", 2 * 130_B},
+           {"INT4 with groups of 128: a quarter and 2 B", 1, 1, 128, 1, "int4:g128", 2 * 66_B},
+           {"INT4 with groups of 128 and a minimum", 1, 1, 128, 1, "int4:g128:asym", 2 * 68_B}}) {
+    EXPECT_EQ(bytes(c), c.bytes) << c.name << ", " << c.tokens << " tokens, " << c.format;
+  }
+}
+
 TEST(Kinds, LatentsAreKeptOncePerLayer) {
   const LatentRow v3{.latent = 512, .rope = 64};
   EXPECT_EQ(cache_bytes(std::vector<KvLayers>{{.layers = 61, .row = row_bytes(v3), .cells = 32'768}}),
