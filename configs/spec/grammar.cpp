@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "configs/spec/grammar.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
@@ -43,7 +44,14 @@ Parsed<config::KvSpec> Grammar<config::KvSpec>::parse(std::string_view text) {
   try {
     return accepted(config::parse_kv_spec(text));
   } catch (const UserError& error) {
-    return refused<config::KvSpec>(error.what());
+    // Whoever tells the reason puts the text before it.
+    std::string_view reason = error.what();
+    const std::string quoted = "'" + std::string(text) + "'";
+    if (reason.starts_with(quoted)) {
+      reason.remove_prefix(quoted.size());
+      reason.remove_prefix(std::min(reason.size(), reason.find_first_not_of(": ")));
+    }
+    return refused<config::KvSpec>(std::string(reason));
   }
 }
 
