@@ -210,8 +210,7 @@ TEST_F(ScenarioTest, ADeviceFileMayNotExtendItself) {
 TEST_F(ScenarioTest, AKvSpecificationIsQuotedOnce) {
   EXPECT_THAT(
       error_of("device: rk3588\nmodel: llama3_8b\nengine: {kv: q4_K}\n"),
-      StartsWith(
-          "scenario.yaml:3:14: engine.kv: 'q4_K' is no format for the KV cache: it is made for weights"));
+      StartsWith("main.yaml:3:14: engine.kv: 'q4_K' is no format for the KV cache: it is made for weights"));
   EXPECT_THAT(error_of("device: rk3588\nmodel: llama3_8b\nengine: {kv: f16+window=9+h2o=4}\n"),
               StartsWith("main.yaml:3:14: engine.kv: 'f16+window=9+h2o=4' of a budget of 4 tokens"));
 }
