@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "configs/spec/address_map.h"
+#include "configs/spec/board_check.h"
 #include "configs/spec/dram_refresh.h"
 #include "configs/spec/named_map.h"
 #include "configs/spec/schemas.h"
@@ -100,6 +101,7 @@ void check_device(const DeviceSpec& device, const Place& place) {
                             device.controller.ranks, device.dram.banks, kMostBanks));
   }
   check_memory(device, place);
+  check_board(device, place);
 }
 
 }  // namespace
@@ -269,7 +271,10 @@ const Schema<DeviceSpec>& schema<DeviceSpec>() {
            "storage", &T::storage,
            "where the model file lies: weights that do not fit into memory are read from it again and again")
            .entry_of("storage")
-           .optional()},
+           .optional(),
+       field("clocks", &T::clocks, "clock domains and governors, for long runs").optional(),
+       field("thermal", &T::thermal, "where heat goes, for long runs").optional(),
+       field("power", &T::power, "what takes power, for long runs").optional()},
       check_device,
       complete_device};
   return kSchema;

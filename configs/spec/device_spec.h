@@ -7,8 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "configs/spec/clock_spec.h"
 #include "configs/spec/dram_spec.h"
+#include "configs/spec/power_spec.h"
 #include "configs/spec/storage_spec.h"
+#include "configs/spec/thermal_spec.h"
 #include "configs/units/quantity.h"
 
 namespace kvsim::config {
@@ -107,6 +110,9 @@ struct DeviceSpec {
   OsSpec os;
   std::optional<NpuSpec> npu{};              ///< for `kvsim attention`
   std::optional<StoragePartSpec> storage{};  ///< where the model file lies
+  std::optional<ClocksSpec> clocks{};        ///< for long runs, as the next two
+  std::optional<ThermalSpec> thermal{};
+  std::optional<PowerSpec> power{};
 
   bool operator==(const DeviceSpec&) const = default;
 };

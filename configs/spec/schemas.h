@@ -51,6 +51,51 @@ template <>
 const Schema<DeviceSpec>& schema<DeviceSpec>();
 
 template <>
+const Schema<OppSpec>& schema<OppSpec>();
+template <>
+const Schema<ClockVoteSpec>& schema<ClockVoteSpec>();
+template <>
+const Schema<ClockFloorSpec>& schema<ClockFloorSpec>();
+template <>
+const Schema<ClockDomainSpec>& schema<ClockDomainSpec>();
+template <>
+const Schema<ClocksSpec>& schema<ClocksSpec>();
+template <>
+const Schema<FosterStageSpec>& schema<FosterStageSpec>();
+template <>
+const Schema<ThermalNodeSpec>& schema<ThermalNodeSpec>();
+template <>
+const Schema<ThermalLinkSpec>& schema<ThermalLinkSpec>();
+template <>
+const Schema<FanPointSpec>& schema<FanPointSpec>();
+template <>
+const Schema<FanTripSpec>& schema<FanTripSpec>();
+template <>
+const Schema<FanSpec>& schema<FanSpec>();
+template <>
+const Schema<ThermalCaseSpec>& schema<ThermalCaseSpec>();
+template <>
+const Schema<SensorSpec>& schema<SensorSpec>();
+template <>
+const Schema<TripSpec>& schema<TripSpec>();
+template <>
+const Schema<CoolingSpec>& schema<CoolingSpec>();
+template <>
+const Schema<PidSpec>& schema<PidSpec>();
+template <>
+const Schema<ThermalZoneSpec>& schema<ThermalZoneSpec>();
+template <>
+const Schema<TemperatureCapSpec>& schema<TemperatureCapSpec>();
+template <>
+const Schema<ThermalSpec>& schema<ThermalSpec>();
+template <>
+const Schema<PowerPartSpec>& schema<PowerPartSpec>();
+template <>
+const Schema<PowerLimitSpec>& schema<PowerLimitSpec>();
+template <>
+const Schema<PowerSpec>& schema<PowerSpec>();
+
+template <>
 const Schema<LocalLayers>& schema<LocalLayers>();
 template <>
 const Schema<LatentAttention>& schema<LatentAttention>();

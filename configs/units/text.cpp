@@ -40,6 +40,10 @@ constexpr std::array kPowers{Unit{"W", {}}, Unit{"mW", ten(-3)}};
 constexpr std::array kEnergies{Unit{"J", {}}, Unit{"pJ", ten(-12)}, Unit{"nJ", ten(-9)}, Unit{"uJ", ten(-6)},
                                Unit{"mJ", ten(-3)}};
 constexpr std::array kVoltages{Unit{"V", {}}, Unit{"mV", ten(-3)}};
+constexpr std::array kThermalResistances{Unit{"K/W", {}}};
+constexpr std::array kHeatCapacities{Unit{"J/K", {}}, Unit{"mJ/K", ten(-3)}};
+constexpr std::array kCapacitances{Unit{"F", {}}, Unit{"pF", ten(-12)}, Unit{"nF", ten(-9)},
+                                   Unit{"uF", ten(-6)}};
 
 // Enough for a picosecond written in seconds.
 constexpr int kMaxDecimals = 12;
@@ -140,6 +144,21 @@ const UnitFamily& unit_family<JoulesUnit>() {
 template <>
 const UnitFamily& unit_family<VoltsUnit>() {
   static constexpr UnitFamily kFamily{"a voltage", kVoltages, "V", "mV"};
+  return kFamily;
+}
+template <>
+const UnitFamily& unit_family<KelvinPerWattUnit>() {
+  static constexpr UnitFamily kFamily{"a thermal resistance", kThermalResistances, "K/W", "K/W"};
+  return kFamily;
+}
+template <>
+const UnitFamily& unit_family<JoulesPerKelvinUnit>() {
+  static constexpr UnitFamily kFamily{"a heat capacity", kHeatCapacities, "J/K", "mJ/K"};
+  return kFamily;
+}
+template <>
+const UnitFamily& unit_family<FaradsUnit>() {
+  static constexpr UnitFamily kFamily{"a capacitance", kCapacitances, "pF", "nF"};
   return kFamily;
 }
 
