@@ -19,14 +19,14 @@ struct PowerPartSpec {
   std::string name;
   PowerKind kind = PowerKind::logic;
   std::string rail;
-  std::string node;         ///< which it heats
-  std::string domain;       ///< which clocks it, of logic
-  std::int64_t cores = 1;   ///< of logic
-  Farads capacitance;       ///< of a core; at work it takes this times voltage squared times clock
-  Watts leakage;            ///< of all cores, at 25 C and the domain's highest voltage
-  Celsius leakage_doubles;  ///< with so many degrees more
-  Watts idle;               ///< always
-  Watts active;             ///< beyond that, of storage at work
+  std::string node;           ///< which it heats
+  std::string domain{};       ///< which clocks it, of logic
+  std::int64_t cores = 1;     ///< of logic
+  Farads capacitance{};       ///< of a core; at work it takes this times voltage squared times clock
+  Watts leakage{};            ///< of all cores, at 25 C and the domain's highest voltage
+  Celsius leakage_doubles{};  ///< with so many degrees more
+  Watts idle{};               ///< always
+  Watts active{};             ///< beyond that, of storage at work
 
   bool operator==(const PowerPartSpec&) const = default;
 };

@@ -23,7 +23,7 @@ constexpr Picoseconds kSecond = 1000_ms;
 /// Four cores of 0.72 W each at the top and a DRAM, in one lump of 20 J/K with 8 K/W to ambient.
 config::DeviceSpec small_device() {
   config::DeviceSpec device;
-  device.dram.standard = config::DramStandard::lpddr4x;
+  device.dram.standard = config::DramStandard::ddr5;  // whose refresh has one step, at 85 C
   config::ClockDomainSpec big;
   big.name = "big";
   big.cores = 4;
@@ -138,12 +138,12 @@ TEST(Board, PiecesMakeTheWhole) {
   device.thermal->zones[0].sustainable_power = Watts(1);
   Board whole(device);
   Board pieces(device);
-  const std::vector<Changes> expected = run(whole, working(1), 60 * kSecond);
+  const std::vector<Changes> expected = run(whole, working(1), 500 * kSecond);
   std::vector<Changes> got;
   Random random(5);
-  while (pieces.now() < 60 * kSecond) {
+  while (pieces.now() < 500 * kSecond) {
     const Picoseconds piece(static_cast<std::int64_t>(1 + random.below(30'000'000'000)));
-    Changes changes = pieces.advance(working(1), std::min(piece, 60 * kSecond - pieces.now()));
+    Changes changes = pieces.advance(working(1), std::min(piece, 500 * kSecond - pieces.now()));
     if (changes.any()) {
       got.push_back(changes);
     }
@@ -284,9 +284,8 @@ TEST(Board, LeakageWithoutEquilibriumRunsAway) {
   device.power->parts[0].leakage = Watts(0.8);
   device.power->parts[0].leakage_doubles = Celsius(20);
   Board board(device);
-  const std::vector<Changes> changes = run(board, working(1), 3600 * kSecond);
-  ASSERT_FALSE(changes.empty());
-  EXPECT_TRUE(changes.back().went_down);
+  run(board, working(1), 3600 * kSecond);
+  EXPECT_TRUE(board.state().down_at.has_value());
   EXPECT_TRUE(board.state().runaway);
   // With less it comes to rest.
   device.power->parts[0].leakage = Watts(0.05);
@@ -297,6 +296,7 @@ TEST(Board, LeakageWithoutEquilibriumRunsAway) {
 
 TEST(Board, RefreshFollowsTheDramsTemperature) {
   config::DeviceSpec device = small_device();
+  device.dram.standard = config::DramStandard::lpddr4x;
   device.thermal->ambient = Celsius(60);
   Board board(device);
   EXPECT_EQ(board.refresh_rate(), 1);
