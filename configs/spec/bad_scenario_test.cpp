@@ -25,7 +25,7 @@ const BadScenario kBadScenarios[] = {
      "main.yaml:1:1: model: ", "is missing; add it: the language model (an id of `kvsim list llms`"},
     {"model: llama3_8b\n", "main.yaml:1:1: device: ", "is missing"},
     {"device: rk3589\nmodel: llama3_8b\n",
-     "main.yaml:1:9: device: ", "unknown device 'rk3589', did you mean 'rk3588'?; known: raspberry_pi_5, "},
+     "main.yaml:1:9: device: ", "unknown device 'rk3589', did you mean 'rk3588'?; known: orin_nano_8gb, "},
     {kPlain + "engine: {weights: Q4_K_S}\n",
      "main.yaml:3:19: engine.weights: ", "unknown weight format 'Q4_K_S', did you mean 'Q4_K_M'?"},
     {kPlain + "engine: {kv: Q4_K}\n", "main.yaml:3:14: engine.kv: ", "made for weights"},

@@ -28,10 +28,6 @@ void check_clock_names(const DeviceSpec& device, const Names& names) {
   const std::vector<ClockDomainSpec>& domains = device.clocks->domains;
   for (std::size_t i = 0; i < domains.size(); ++i) {
     const std::string key = fmt::format("clocks.domains.{}", i);
-    if (domains[i].cluster && *domains[i].cluster >= static_cast<std::int64_t>(device.clusters.size())) {
-      names.place->error(key + ".cluster",
-                         fmt::format("the device has clusters 0 to {}", device.clusters.size() - 1));
-    }
     for (std::size_t j = 0; j < domains[i].votes.size(); ++j) {
       names.domain(domains[i].votes[j].domain, fmt::format("{}.votes.{}.domain", key, j));
     }
@@ -42,7 +38,8 @@ void check_coefficient(const std::vector<ClockDomainSpec>& domains, const Coolin
                        const std::string& key, const Place& place) {
   const auto found = std::ranges::find(domains, cooling.domain, &ClockDomainSpec::name);
   if (found != domains.end() && found->power_coefficient.count() == 0) {
-    place.error(key, fmt::format("'{}' has no power_coefficient, which power_allocator goes by", cooling.domain));
+    place.error(key,
+                fmt::format("'{}' has no power_coefficient, which power_allocator goes by", cooling.domain));
   }
 }
 

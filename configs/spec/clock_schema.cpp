@@ -137,7 +137,8 @@ const Schema<ClockDomainSpec>& schema<ClockDomainSpec>() {
       "what shares a clock and a voltage",
       {field("name", &T::name, "what reports and other keys call it"),
        field("kind", &T::kind, "what it clocks"),
-       field("cluster", &T::cluster, "of the device, from 0, whose cores it clocks")
+       field("cluster", &T::cluster,
+             "of the device, from 0, whose cores it clocks; one that is not there has none")
            .between(0, 63)
            .optional(),
        field("cores", &T::cores, "that it clocks; of a DRAM, channels").between(1, 1024).by_default(1),
