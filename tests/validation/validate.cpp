@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Long checks (make validate): whole runs in train fidelity against auto, predictions against measured
 // boards, random DRAM traffic through the checker (with the argument `legality` only that), the trained model
-// beside two other engines (with `quality` only that), and storage parts beside measured devices (with
-// `storage` only that). Prints a table; ends with 1 if a figure lies outside its bound.
+// beside two other engines (with `quality` only that), storage parts beside measured devices (with `storage`
+// only that), and boards' temperatures and clocks beside logs (with `heat` only that). Prints a table; ends
+// with 1 if a figure lies outside its bound.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -16,6 +17,7 @@
 #include "configs/spec/resolve.h"
 #include "tests/support/process.h"
 #include "tests/validation/board.h"
+#include "tests/validation/heat.h"
 #include "tests/validation/kv_quality.h"
 #include "tests/validation/legality.h"
 #include "tests/validation/storage.h"
@@ -44,6 +46,14 @@ class Table {
     failed_ = failed_ || !good;
     fmt::print("  {:<58} {:>9.3f} {:>9.3f}  factor {:.2f} (bound {:.0f}){}\n", what, expected, got, ratio,
                most, good ? "" : "   <-- OUTSIDE");
+    std::fflush(stdout);
+  }
+  /// A figure whose difference counts.
+  void difference(const std::string& what, double expected, double got, double bound) {
+    const bool good = std::abs(got - expected) <= bound;
+    failed_ = failed_ || !good;
+    fmt::print("  {:<58} {:>9.3f} {:>9.3f}  {:>+6.2f} (bound {}){}\n", what, expected, got, got - expected,
+               bound, good ? "" : "   <-- OUTSIDE");
     std::fflush(stdout);
   }
   void claim(const std::string& what, bool holds) {
@@ -171,6 +181,13 @@ void storage(Table& table) {
                   });
 }
 
+void heat(Table& table) {
+  measure_heat(
+      {.title = [&](const std::string& text) { table.title(text); },
+       .row = [&](const HeatRow& row) { table.difference(row.what, row.measured, row.simulated, row.bound); },
+       .claim = [&](const std::string& what, bool holds) { table.claim(what, holds); }});
+}
+
 }  // namespace
 }  // namespace kvsim::testing
 
@@ -184,6 +201,10 @@ int main(int argc, char** argv) {
     kvsim::testing::storage(table);
     return table.failed() ? 1 : 0;
   }
+  if (argc > 1 && std::string(argv[1]) == "heat") {
+    kvsim::testing::heat(table);
+    return table.failed() ? 1 : 0;
+  }
   kvsim::testing::dram_legality(table);
   if (argc > 1 && std::string(argv[1]) == "legality") {
     return table.failed() ? 1 : 0;
@@ -193,5 +214,6 @@ int main(int argc, char** argv) {
   kvsim::testing::train_against_auto(table);
   kvsim::testing::quality(table);
   kvsim::testing::storage(table);
+  kvsim::testing::heat(table);
   return table.failed() ? 1 : 0;
 }
