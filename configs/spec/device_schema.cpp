@@ -272,9 +272,12 @@ const Schema<DeviceSpec>& schema<DeviceSpec>() {
            "where the model file lies: weights that do not fit into memory are read from it again and again")
            .entry_of("storage")
            .optional(),
-       field("clocks", &T::clocks, "clock domains and governors, for long runs").optional(),
-       field("thermal", &T::thermal, "where heat goes, for long runs").optional(),
-       field("power", &T::power, "what takes power, for long runs").optional()},
+       field("clocks", &T::clocks,
+             "clock domains and governors; only the library (models/board) uses them yet")
+           .optional(),
+       field("thermal", &T::thermal, "where heat goes; only the library (models/board) uses it yet")
+           .optional(),
+       field("power", &T::power, "what takes power; only the library (models/board) uses it yet").optional()},
       check_device,
       complete_device};
   return kSchema;

@@ -110,7 +110,7 @@ struct DeviceSpec {
   OsSpec os;
   std::optional<NpuSpec> npu{};              ///< for `kvsim attention`
   std::optional<StoragePartSpec> storage{};  ///< where the model file lies
-  std::optional<ClocksSpec> clocks{};        ///< for long runs, as the next two
+  std::optional<ClocksSpec> clocks{};        ///< of models/board, as the next two
   std::optional<ThermalSpec> thermal{};
   std::optional<PowerSpec> power{};
 

@@ -93,12 +93,13 @@ const Schema<FanSpec>& schema<FanSpec>() {
 template <>
 const Schema<ThermalCaseSpec>& schema<ThermalCaseSpec>() {
   using T = ThermalCaseSpec;
-  static const Schema<T> kSchema{"one way to build the device into its surroundings",
-                                 {field("name", &T::name, "what `case` calls it"),
-                                  field("nodes", &T::nodes, "at most 16 lumps of matter"),
-                                  field("links", &T::links, "ways between them, and to ambient").by_default({}),
-                                  field("fan", &T::fan, "none: still air").by_default(std::nullopt)},
-                                 check_thermal_case};
+  static const Schema<T> kSchema{
+      "one way to build the device into its surroundings",
+      {field("name", &T::name, "what `case` calls it"),
+       field("nodes", &T::nodes, "at most 16 lumps of matter"),
+       field("links", &T::links, "ways between them, and to ambient").by_default({}),
+       field("fan", &T::fan, "none: still air").by_default(std::nullopt)},
+      check_thermal_case};
   return kSchema;
 }
 

@@ -99,7 +99,7 @@ class Board {
   /// Puts all temperatures where this activity brings them at the present clocks, if that is anywhere.
   void settle(const Activity& activity);
   void set_ambient(Celsius ambient) { network_.network.set_ambient(ambient); }
-  /// Of the system, for the floors of clocks.
+  /// Of the system, for the floors of clocks, which may change at once.
   void set_status(const std::string& status);
 
   /// The device does this for `time`, or up to the first change. Cutting a time into pieces makes no

@@ -63,7 +63,7 @@ void RcNetwork::decompose() {
   prepared_.reset();
 }
 
-RcNetwork::Decay RcNetwork::decay(double rate, double time) const {
+RcNetwork::Decay RcNetwork::decay(double rate, double time) {
   const double x = rate * time;
   const double gain = -std::expm1(-x) / rate;
   return {.keep = std::exp(-x),

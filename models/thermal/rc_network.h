@@ -61,7 +61,7 @@ class RcNetwork {
   };
 
   void decompose();
-  [[nodiscard]] Decay decay(double rate, double time) const;
+  [[nodiscard]] static Decay decay(double rate, double time);
   void prepare(Picoseconds time);
 
   std::vector<JoulesPerKelvin> capacities_;
