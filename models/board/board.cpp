@@ -125,8 +125,7 @@ void Board::pass(Picoseconds time) {
   for (std::size_t i = 0; i < domains_.size(); ++i) {
     const DomainActivity& activity = activity_.domains[i];
     if (domains_[i].spec().kind == config::ClockKind::dram) {
-      const double peak = domains_[i].spec().bytes_per_clock.as_double() * domains_[i].clock().as_double();
-      loads_[i].add_channels(activity_.channel_load, BytesPerSecond(peak), time);
+      loads_[i].add_channels(activity_.channel_load, channel_peak(domains_[i]), time);
     } else {
       loads_[i].add_cores(activity.busy, std::max(activity.busy, activity.busiest), time);
     }
@@ -183,9 +182,28 @@ Changes Board::advance(const Activity& activity, Picoseconds time) {
   return changes;
 }
 
+DomainLoad Board::load_of(std::size_t domain) const {
+  if (domains_[domain].spec().kind != config::ClockKind::dram) {
+    return {.busiest = std::max(activity_.domains[domain].busy, activity_.domains[domain].busiest)};
+  }
+  double most = 0;
+  for (const double load : activity_.channel_load) {
+    most = std::max(most, load);
+  }
+  return {.busiest = most, .bandwidth = channel_peak(domains_[domain]) * most};
+}
+
 void Board::settle(const Activity& activity) {
+  constexpr int kLooks = 256;  // more than any governor waits for
   check(activity.domains.size() == domains_.size(), "each clock domain has its activity");
   activity_ = activity;
+  for (int look = 0; look < kLooks; ++look) {
+    for (std::size_t i = 0; i < domains_.size(); ++i) {
+      if (domains_[i].is_sampled()) {
+        domains_[i].sample(load_of(i), votes_for(i));
+      }
+    }
+  }
   std::vector<Watts> parts;
   std::vector<Watts> nodes(network_.network.size());
   const auto rest = find_equilibrium(network_.network, [&](const std::vector<Celsius>& at) {

@@ -96,7 +96,8 @@ class Board {
   /// Everything at ambient. Precondition: the device has clocks.
   explicit Board(const config::DeviceSpec& device);
 
-  /// Puts all temperatures where this activity brings them at the present clocks, if that is anywhere.
+  /// Puts clocks where governors bring them for this activity, as if it had gone on for long, and then all
+  /// temperatures where they come to rest, if that is anywhere. Heat does not slow clocks down here.
   void settle(const Activity& activity);
   void set_ambient(Celsius ambient) { network_.network.set_ambient(ambient); }
   /// Of the system, for the floors of clocks, which may change at once.
@@ -136,6 +137,9 @@ class Board {
   [[nodiscard]] std::optional<std::size_t> rail_index(const std::optional<std::string>& name) const;
   [[nodiscard]] Celsius reading(const std::string& sensor) const;
   [[nodiscard]] Joules energy_of(const std::optional<std::size_t>& rail) const;
+
+  [[nodiscard]] std::vector<ClockVote> votes_for(std::size_t domain) const;
+  [[nodiscard]] DomainLoad load_of(std::size_t domain) const;
 
   void add_zones();
   void add_limits();

@@ -141,17 +141,22 @@ void Board::look_at_caps(Changes& changes) {
   }
 }
 
+std::vector<ClockVote> Board::votes_for(std::size_t domain) const {
+  std::vector<ClockVote> votes;
+  for (const config::ClockVoteSpec& vote : domains_[domain].spec().votes) {
+    votes.push_back({domains_[domain_index(vote.domain)].clock(), vote.from, vote.clock});
+  }
+  return votes;
+}
+
 void Board::look_at_governors(Changes& changes) {
   for (std::size_t i = 0; i < domains_.size(); ++i) {
     if (!domains_[i].is_sampled() || now_ != next_sample_[i]) {
       continue;
     }
-    std::vector<ClockVote> votes;
-    for (const config::ClockVoteSpec& vote : domains_[i].spec().votes) {
-      votes.push_back({domains_[domain_index(vote.domain)].clock(), vote.from, vote.clock});
-    }
     const Hertz before = domains_[i].clock();
-    if (domains_[i].sample({.busiest = loads_[i].busiest(), .bandwidth = loads_[i].bandwidth()}, votes)) {
+    if (domains_[i].sample({.busiest = loads_[i].busiest(), .bandwidth = loads_[i].bandwidth()},
+                           votes_for(i))) {
       note(i, before, changes);
     }
     loads_[i].clear();

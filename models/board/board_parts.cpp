@@ -43,6 +43,10 @@ std::vector<PowerModel::Wiring> board_wiring(const config::DeviceSpec& device,
   return wiring;
 }
 
+BytesPerSecond channel_peak(const ClockDomain& domain) {
+  return BytesPerSecond(domain.spec().bytes_per_clock.as_double() * domain.clock().as_double());
+}
+
 Celsius sensor_reading(const config::SensorSpec& sensor, Celsius temperature) {
   return sensor.resolution * std::round(ratio(temperature, sensor.resolution));
 }

@@ -23,6 +23,8 @@ inline constexpr Celsius kDestroyed{200};
 [[nodiscard]] std::vector<ClockDomain> board_domains(const config::DeviceSpec& device);
 [[nodiscard]] std::vector<PowerModel::Wiring> board_wiring(const config::DeviceSpec& device,
                                                            const ThermalNetwork& network);
+/// What a channel of a DRAM's domain moves at most.
+[[nodiscard]] BytesPerSecond channel_peak(const ClockDomain& domain);
 /// What a sensor shows: the nearest multiple of its resolution.
 [[nodiscard]] Celsius sensor_reading(const config::SensorSpec& sensor, Celsius temperature);
 

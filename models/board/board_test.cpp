@@ -314,6 +314,36 @@ TEST(Board, SettlesWhereItWouldRest) {
   EXPECT_NEAR(settled.temperature(0).count(), waited.temperature(0).count(), 1e-6);
 }
 
+TEST(Board, SettlesClocksToo) {
+  config::DeviceSpec device = small_device();
+  device.clocks->domains[0].governor = ClockGovernor::ondemand;
+  device.clocks->domains[1].governor = ClockGovernor::dmc_ondemand;
+  device.clocks->domains[1].up_threshold = 40;
+  Board board(device);
+  Activity idle = working(0.01);
+  idle.channel_load = {0.01, 0};
+  board.settle(idle);
+  EXPECT_EQ(board.domain(0).clock(), 600_MHz);
+  EXPECT_EQ(board.domain(1).clock(), 528_MHz);
+  EXPECT_TRUE(run(board, idle, 60 * kSecond).empty());
+}
+
+/// Votes of a domain's clock reach the DRAM at its next look.
+TEST(Board, VotesFollowTheOtherDomain) {
+  config::DeviceSpec device = small_device();
+  device.clocks->domains[0].governor = ClockGovernor::ondemand;
+  device.clocks->domains[1].governor = ClockGovernor::tegra_votes;
+  device.clocks->domains[1].sampling = 10_ms;
+  device.clocks->domains[1].votes = {{"big", 1200_MHz, 1000_MHz}, {"big", 2400_MHz, 1600_MHz}};
+  Board board(device);
+  board.settle(working(0));
+  EXPECT_EQ(board.domain(1).clock(), 528_MHz);
+  const Changes changes = board.advance(working(1), kSecond);
+  ASSERT_EQ(changes.clocks.size(), 2U);
+  EXPECT_EQ(changes.clocks[0].to, 2400_MHz);
+  EXPECT_EQ(changes.clocks[1].to, 2112_MHz);
+}
+
 TEST(Board, AFanCools) {
   config::DeviceSpec device = small_device();
   config::FanSpec fan;
