@@ -69,6 +69,7 @@ struct OsSpec {
   Bytes read_ahead{128 << 10};          ///< read_ahead_kb of the disk
   Picoseconds minor_fault{1'000'000};   ///< of a thread that touches a page that is in memory and not mapped
   Picoseconds major_fault{10'000'000};  ///< the processor's part of one that has to be read
+  Bytes swap{};                         ///< area for anonymous memory on the device's storage; 0: none
 
   bool operator==(const OsSpec&) const = default;
 };

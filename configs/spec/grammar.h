@@ -140,6 +140,19 @@ struct EnumNames<config::KvWalk> {
 };
 
 template <>
+struct EnumNames<config::ExpertPlace> {
+  static constexpr std::array kAll{EnumName{config::ExpertPlace::mapped, "mapped"},
+                                   EnumName{config::ExpertPlace::streamed, "streamed"}};
+};
+
+template <>
+struct EnumNames<config::ExpertPolicy> {
+  static constexpr std::array kAll{EnumName{config::ExpertPolicy::lru, "lru"},
+                                   EnumName{config::ExpertPolicy::lfu, "lfu"},
+                                   EnumName{config::ExpertPolicy::pinned, "pinned"}};
+};
+
+template <>
 struct EnumNames<config::WeightBacking> {
   static constexpr std::array kAll{EnumName{config::WeightBacking::mapped, "mapped"},
                                    EnumName{config::WeightBacking::anonymous, "anonymous"}};

@@ -65,8 +65,42 @@ void check_local(const RunSpec& run, const Place& place) {
   }
 }
 
+/// Experts read into a cache of their own.
+void check_experts(const RunSpec& run, const Place& place) {
+  const ExpertStorage& experts = run.engine.experts;
+  if (experts.place == ExpertPlace::mapped) {
+    if (experts != ExpertStorage{}) {
+      place.error("engine.experts",
+                  "cache, policy, request, in_flight and overlap are of experts that are streamed: give place: "
+                  "streamed, or leave them out");
+    }
+    return;
+  }
+  if (!run.model.experts) {
+    place.error("engine.experts.place", fmt::format("{} has no experts to stream", run.model.name));
+  }
+  if (!run.device.storage) {
+    place.error("engine.experts.place", "streamed experts need a device.storage to be read from");
+  }
+  if (run.engine.repack) {
+    place.error("engine.repack",
+                "streamed experts are used as they lie in the file: repack: false, or experts mapped");
+  }
+  if (experts.policy == ExpertPolicy::pinned && experts.cache == Bytes()) {
+    place.error("engine.experts.policy", "a cache of 0 B has no room for pinned experts");
+  }
+}
+
+void check_swap(const RunSpec& run, const Place& place) {
+  if (run.device.os.swap > Bytes() && !run.device.storage) {
+    place.error("device.os.swap", "a swap area needs a device.storage");
+  }
+}
+
 void check_run(const RunSpec& run, const Place& place) {
   check_local(run, place);
+  check_experts(run, place);
+  check_swap(run, place);
   if (const std::int64_t available = cores(run.device); run.workload.threads > available) {
     place.error("workload.threads", fmt::format("{} threads on the {} cores of {}; give at most {}",
                                                 run.workload.threads, available, run.device.name, available));
@@ -101,6 +135,34 @@ void check_run(const RunSpec& run, const Place& place) {
 }
 
 }  // namespace
+
+template <>
+const Schema<ExpertStorage>& schema<ExpertStorage>() {
+  using T = ExpertStorage;
+  static const Schema<T> kSchema{
+      "where the experts of a mixture are; says nothing of a model without experts",
+      {field("place", &T::place,
+             "mapped: in the model file, as all weights; streamed: read from device.storage past the page cache "
+             "(O_DIRECT) into a cache of their own, in anonymous memory")
+           .optional(),
+       field("cache", &T::cache,
+             "what stays of streamed experts from token to token; less than a token uses, and lru keeps nothing "
+             "of use")
+           .between(0_B, 1024_GiB)
+           .optional(),
+       field("policy", &T::policy,
+             "which experts leave a full cache: lru, the least recently used; lfu, the least often used; "
+             "pinned: none, the most popular (workload.experts) fill it at load")
+           .optional(),
+       field("request", &T::request, "largest read; an expert's part of a matrix is read alone")
+           .between(4_KiB, 64_MiB)
+           .optional(),
+       field("in_flight", &T::in_flight, "reads at once, each by a thread of its own").between(1, 256).optional(),
+       field("overlap", &T::overlap,
+             "an expert is computed as soon as it is there; else a layer waits for all that are missing")
+           .optional()}};
+  return kSchema;
+}
 
 template <>
 const Schema<EngineSpec>& schema<EngineSpec>() {
@@ -168,6 +230,7 @@ const Schema<EngineSpec>& schema<EngineSpec>() {
            "matrices in Q4_0 and Q4_K are read from a copy in another order, in anonymous memory beside the "
            "file (llama.cpp's CPU_REPACK buffer)")
            .optional(),
+       field("experts", &T::experts, "where the experts of a mixture are").optional(),
        field("sampler_operations", &T::sampler_operations,
              "128-bit SIMD operations per vocabulary entry to choose the next token, on one thread (assumed: "
              "llama.cpp's default samplers copy, rescale and partly sort all logits); 0 as in llama-bench")

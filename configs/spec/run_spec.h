@@ -22,6 +22,23 @@ enum class KvCacheUse { kept, recomputed };
 /// The attention kernel goes over a KV head's cells once for all its query heads, or once for each.
 enum class KvWalk { kv_head, query_head };
 
+/// mapped: experts are part of the model file, as all else; streamed: they are read into a cache of their own.
+enum class ExpertPlace { mapped, streamed };
+/// Which experts leave a full cache: the least recently or the least often used; or a fixed set stays.
+enum class ExpertPolicy { lru, lfu, pinned };
+
+/// Where the experts of a mixture are, and how they are read.
+struct ExpertStorage {
+  ExpertPlace place = ExpertPlace::mapped;
+  Bytes cache{};                            ///< what stays between tokens
+  ExpertPolicy policy = ExpertPolicy::lru;
+  Bytes request{4 << 20};                   ///< largest read
+  std::int64_t in_flight = 4;               ///< reads at once
+  bool overlap = false;                     ///< an expert is computed as soon as it is there
+
+  bool operator==(const ExpertStorage&) const = default;
+};
+
 /// How the inference engine works. Defaults are llama.cpp's.
 struct EngineSpec {
   WeightFormat weights;
@@ -39,6 +56,7 @@ struct EngineSpec {
   std::int64_t kv_read_padding = 1;  ///< attention reads whole multiples of so many cells
   bool v_transposed = false;         ///< V lies [head][number][token], as without flash attention
   bool repack = false;               ///< matrices of some types are copied into another order at load
+  ExpertStorage experts{};           ///< of a mixture of experts
   /// SIMD operations per vocabulary entry to choose the next token from the logits, on one thread; 0 does
   /// without, as llama-bench does.
   double sampler_operations = 0;

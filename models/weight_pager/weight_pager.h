@@ -12,19 +12,25 @@
 #include "models/page_cache/page_cache.h"
 #include "models/page_cache/storage_block_device.h"
 #include "models/storage/storage_device.h"
+#include "models/weight_pager/paced_reader.h"
 
 namespace kvsim::model {
 
-/// What reading weights cost.
+/// What memory that is not there cost.
 struct PagingUse {
-  Bytes asked;  ///< of weights, in whole pages
+  Bytes asked;  ///< in whole pages
   Bytes read;   ///< by the device, ahead or not
+  Bytes written;  ///< to the device, of what is swapped out
   std::int64_t major_faults = 0;
   std::int64_t minor_faults = 0;
   Picoseconds stall;  ///< longer than with all weights in memory
 
   PagingUse& operator+=(const PagingUse& other);
 };
+
+/// What the kernel keeps free: mm/page_alloc.c, init_per_zone_wmark_min(): 4 sqrt(KiB of memory), 128 KiB to
+/// 256 MiB; at most an eighth of `memory`.
+[[nodiscard]] Bytes min_free(const config::DeviceSpec& device, Bytes memory);
 
 class WeightPager {
  public:
@@ -46,11 +52,7 @@ class WeightPager {
   [[nodiscard]] const StorageDevice& storage() const { return storage_; }
 
  private:
-  struct Reader;
-
-  [[nodiscard]] std::vector<Reader> readers_of(std::span<const ThreadWork> threads,
-                                               Picoseconds in_memory) const;
-  void advance(Reader& reader, PagingUse& use);
+  void advance(PacedReader& reader, PagingUse& use);
 
   Mapping mapping_;
   StorageDevice storage_;

@@ -76,18 +76,32 @@ std::vector<DepthSpeed> speeds_of(const RunRecord& record) {
   return speeds;
 }
 
-StorageFigures storage_of(const config::RunSpec& spec, const std::vector<const StepResult*>& decode,
-                          const Measurement& sum) {
-  model::PagingUse use;
+StorageFigures storage_of(const config::RunSpec& spec, const RunRecord& record,
+                          const std::vector<const StepResult*>& decode, const Measurement& sum) {
+  model::PagingUse paged;
+  model::ExpertReads streamed;
   for (const StepResult* step : decode) {
-    use += step->paging;
+    paged += step->paging;
+    streamed += step->experts;
   }
   const auto tokens = static_cast<double>(decode.size());
-  return {.part = spec.device.storage->name,
-          .read_bytes = use.read.as_double() / tokens,
-          .hit_share = use.asked > use.read ? 1 - ratio(use.read, use.asked) : 0,
-          .major_faults = static_cast<double>(use.major_faults) / tokens,
-          .stall_share = sum.part(Owner::storage) / sum.picoseconds()};
+  const Bytes asked = paged.asked + streamed.asked;
+  const Bytes read = paged.read + streamed.read;
+  StorageFigures figures{.part = spec.device.storage->name,
+                         .read_bytes = read.as_double() / tokens,
+                         .written_bytes = paged.written.as_double() / tokens,
+                         .hit_share = asked > read ? 1 - ratio(read, asked) : 0,
+                         .major_faults = static_cast<double>(paged.major_faults) / tokens,
+                         .stall_share = sum.part(Owner::storage) / sum.picoseconds(),
+                         .experts = std::nullopt};
+  if (record.streams) {
+    const auto all = static_cast<double>(streamed.hits + streamed.misses);
+    figures.experts = ExpertFigures{.cache = spec.engine.experts.cache,
+                                    .hit_share = static_cast<double>(streamed.hits) / std::max(1.0, all),
+                                    .misses = static_cast<double>(streamed.misses) / tokens,
+                                    .requests = static_cast<double>(streamed.requests) / tokens};
+  }
+  return figures;
 }
 
 std::vector<BreakdownPart> breakdown_of(const Measurement& sum) {
@@ -209,8 +223,8 @@ Speed speed_of(const config::RunSpec& spec, const RunRecord& record) {
   const double elapsed = sum.picoseconds() / kPicosecondsPerSecond;
   speed.inter_token = percentiles_of(decode);
   speed.breakdown = breakdown_of(sum);
-  if (record.pages) {
-    speed.storage = storage_of(spec, decode, sum);
+  if (record.pages || record.streams) {
+    speed.storage = storage_of(spec, record, decode, sum);
   }
   speed.read = BytesPerSecond(sum.bytes_read() / elapsed);
   speed.written = BytesPerSecond(sum.bytes_written() / elapsed);
@@ -278,14 +292,22 @@ Summary summarise(const config::RunSpec& spec, const RunRecord& record) {
       .message = fmt::format("{} of {} in use at most", human(record.peak), human(record.available)),
       .notes = notes_of(spec)};
   summary.speed = speed_of(spec, record);
-  if (record.pages) {
+  if (record.pages || record.streams) {
+    summary.verdict.notes.emplace_back(
+        "what storage writes into DRAM is not in DRAM's traffic and energy, and takes no bandwidth from the "
+        "cores");
+  }
+  if (record.swaps) {
+    summary.verdict.limit = "memory";
+    summary.verdict.pages = true;
+    summary.verdict.message =
+        fmt::format("{} are asked for, of which {} can be used: what does not fit is swapped to {} and back",
+                    human(record.total), human(record.available), spec.device.storage->name);
+  } else if (record.pages) {
     summary.verdict.limit = "page cache";
     summary.verdict.pages = true;
     summary.verdict.notes.emplace_back(
         "the first tokens find what loading left in memory; speed settles over some tens of tokens");
-    summary.verdict.notes.emplace_back(
-        "what storage writes into DRAM is not in DRAM's traffic and energy, and takes no bandwidth from the "
-        "cores");
     summary.verdict.message =
         fmt::format("{} are asked for, of which {} can be used: weights are read from {} again and again",
                     human(record.total), human(record.available), spec.device.storage->name);

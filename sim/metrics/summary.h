@@ -47,14 +47,24 @@ struct Percentiles {
   Picoseconds p50, p95, p99, max;
 };
 
-/// Of weights that are paged, per decode token.
+/// Of streamed experts, per decode token.
+struct ExpertFigures {
+  Bytes cache;           ///< what stays from token to token
+  double hit_share = 0;  ///< of the experts asked for
+  double misses = 0;
+  double requests = 0;
+};
+
+/// Of weights and memory that are paged, swapped or streamed, per decode token.
 struct StorageFigures {
   std::string part;
   double read_bytes = 0;
-  double hit_share =
-      0;  ///< bytes of weights that did not have to be read, of those used; reads in vain count against
+  double written_bytes = 0;
+  double hit_share = 0;  ///< bytes of these that did not have to be read, of those used; reads in vain
+                         ///< count against
   double major_faults = 0;
   double stall_share = 0;  ///< of the token's time
+  std::optional<ExpertFigures> experts;
 };
 
 /// Tokens of which K and V were computed, once per layer each.
@@ -67,7 +77,7 @@ struct KvComputations {
 struct Speed {
   Picoseconds time_to_first_token;
   double prefill_tokens_per_second = 0;
-  std::optional<StorageFigures> storage;   ///< none unless weights are paged
+  std::optional<StorageFigures> storage;   ///< none unless something is paged, swapped or streamed
   std::optional<Percentiles> inter_token;  ///< none if nothing was generated
   KvComputations kv_computations;
   std::vector<DepthSpeed> decode;

@@ -86,7 +86,17 @@ ordered_json breakdown(const Speed& speed) {
   return parts;
 }
 
-/// Null unless weights are paged. Nothing is written then, so that there is no wear to tell of.
+ordered_json experts(const std::optional<ExpertFigures>& e) {
+  if (!e) {
+    return nullptr;
+  }
+  return {{"cache_bytes", e->cache.count()},
+          {"hit_share", e->hit_share},
+          {"misses_per_token", e->misses},
+          {"requests_per_token", e->requests}};
+}
+
+/// Null unless weights are paged or streamed, or memory is swapped. Wear is not told.
 ordered_json storage(const Summary& summary) {
   if (!summary.speed || !summary.speed->storage) {
     return nullptr;
@@ -94,10 +104,11 @@ ordered_json storage(const Summary& summary) {
   const StorageFigures& s = *summary.speed->storage;
   return {{"part", s.part},
           {"read_bytes_per_token", s.read_bytes},
-          {"write_bytes_per_token", 0},
+          {"write_bytes_per_token", s.written_bytes},
           {"hit_share", s.hit_share},
           {"major_faults_per_token", s.major_faults},
           {"stall_share", s.stall_share},
+          {"experts", experts(s.experts)},
           {"waf", nullptr},
           {"days_to_endurance", nullptr}};
 }

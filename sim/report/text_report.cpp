@@ -63,13 +63,19 @@ void breakdown(Out out, const Speed& speed) {
   fmt::format_to(out, "\n");
 }
 
-void storage(Out out, const StorageFigures& s) {
-  fmt::format_to(
-      out,
-      "Storage ({})   {} read per token, {:.0f} major faults; {} of the weights were in memory; {} of "
-      "the time\n\n",
-      s.part, human(Bytes(std::llround(s.read_bytes))), s.major_faults, percent(s.hit_share),
-      percent(s.stall_share));
+void storage(Out out, const StorageFigures& s, bool pages) {
+  fmt::format_to(out, "Storage ({})   {} read per token", s.part, human(Bytes(std::llround(s.read_bytes))));
+  if (pages) {
+    fmt::format_to(out, ", {} written, {:.0f} major faults", human(Bytes(std::llround(s.written_bytes))),
+                   s.major_faults);
+  }
+  fmt::format_to(out, "; {} of {} were in memory; {} of the time\n", percent(s.hit_share),
+                 s.experts && !pages ? "the experts' bytes" : "the weights", percent(s.stall_share));
+  if (s.experts) {
+    fmt::format_to(out, "Expert cache           {}: {} of the experts were in it; {:.1f} per token were read\n",
+                   human(s.experts->cache), percent(s.experts->hit_share), s.experts->misses);
+  }
+  fmt::format_to(out, "\n");
 }
 
 void dram(Out out, const Summary& summary) {
@@ -154,7 +160,7 @@ std::string text_report(const Report& report) {
     if (report.summary.speed->inter_token) {
       breakdown(out, *report.summary.speed);
       if (report.summary.speed->storage) {
-        storage(out, *report.summary.speed->storage);
+        storage(out, *report.summary.speed->storage, report.summary.verdict.pages);
       }
       dram(out, report.summary);
     }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "configs/units/quantity.h"
+#include "models/expert_cache/expert_cache.h"
 #include "models/os_memory/memory_ledger.h"
 #include "models/weight_pager/weight_pager.h"
 #include "sim/run/measurement.h"
@@ -22,7 +23,8 @@ struct StepResult {
   double half_width = 0;      ///< picoseconds, of the 95 % interval
   double simulated = 0;       ///< picoseconds of it that were simulated; the rest was reused or interpolated
   Bytes model_bytes;          ///< weights and KV that the software read and wrote
-  model::PagingUse paging{};  ///< all 0 unless weights are paged
+  model::PagingUse paging{};  ///< all 0 unless weights are paged or swapped
+  model::ExpertReads experts{};  ///< all 0 unless experts are streamed
 };
 
 /// A limit that the run broke.
@@ -41,6 +43,8 @@ struct RunRecord {
   Bytes peak;   ///< held at most
   Bytes available;
   bool pages = false;  ///< weights are read from storage again and again
+  bool swaps = false;    ///< anonymous memory goes to the swap area and back
+  bool streams = false;  ///< experts are
   std::vector<StepResult> steps;
   /// Of the decode steps together, by operator.
   std::array<Measurement, trace::kOperators> decode_operators{};

@@ -16,7 +16,7 @@
 #include "models/os_memory/memory_ledger.h"
 #include "sim/metrics/human.h"
 #include "sim/run/budget.h"
-#include "sim/run/frame_map.h"
+#include "sim/run/offload.h"
 #include "sim/run/operation.h"
 #include "sim/run/sampler.h"
 #include "sim/soc/soc.h"
@@ -35,8 +35,6 @@ constexpr Picoseconds kWindowTime{10'000'000'000};
 /// Decode steps at which operators that grow with the context are measured; between them they are
 /// interpolated.
 constexpr std::int64_t kKnots = 5;
-/// Less than this and the kernel kills before it pages (assumed: some 2000 pages of programs and weights).
-constexpr Bytes kLeastFileMemory{8 << 20};
 /// Simulated time between two looks at the stop flag: some 50,000 bursts at 34 GB/s.
 constexpr Picoseconds kWatch{100'000'000};
 
@@ -70,7 +68,8 @@ class Runner : public sc_core::sc_module {
         reader_(source, spec.device),
         soc_("soc", spec.device,
              spec.run.fidelity == Fidelity::exact ? model::Granularity::burst : model::Granularity::train),
-        ledger_(spec.device.os, dram_capacity(spec.device)),
+        ledger_(Offload::os_of(spec), dram_capacity(spec.device)),
+        offload_(spec),
         sampler_(spec.run.relative_error),
         knots_(knots_of(spec.workload.generate)) {
     SC_HAS_PROCESS(Runner);
@@ -147,10 +146,10 @@ class Runner : public sc_core::sc_module {
 
   void handle(const trace::Alloc& alloc) {
     const auto broken = ledger_.allocate(alloc);
-    if (!broken && alloc.backing == trace::Backing::file_mapped) {
-      mapping_ = {.address = alloc.address, .bytes = alloc.bytes};
-    }
-    if (broken) {
+    if (!broken) {
+      offload_.note(alloc);
+      reader_.set_end(offload_.end());
+    } else {
       record_.broken = BrokenLimit{
           .limit = broken->limit,
           .message = fmt::format(
@@ -170,7 +169,7 @@ class Runner : public sc_core::sc_module {
       end_step();
       return;
     }
-    if (ledger_.pages() && !begin_paging()) {
+    if (!begin_offload()) {
       return;
     }
     phase_begins_ = record_.steps.empty() || record_.steps.back().mark.phase != mark.phase;
@@ -182,41 +181,31 @@ class Runner : public sc_core::sc_module {
     pending_.emplace_back();
   }
 
-  /// False, with what is broken, if the device cannot page.
-  bool begin_paging() {
-    const Bytes left = ledger_.available() - ledger_.anonymous();
-    const bool can = spec_.device.storage && left >= kLeastFileMemory;
-    if (!can) {
-      const std::string why = spec_.device.storage
-                                  ? fmt::format("{} beside anonymous memory, too little to page", human(left))
-                                  : fmt::format("{}; give the device a storage to see how slow that is",
-                                                human(ledger_.available()));
-      record_.broken =
-          BrokenLimit{.limit = "page cache",
-                      .message = fmt::format("runs only by paging weights: {} of memory in use, of which {} "
-                                             "are mapped weights, but the system leaves {}",
-                                             human(ledger_.total()), human(ledger_.file_mapped()), why),
-                      .token = generated()};
-    } else if (!pager_) {
-      pager_.emplace(spec_.device, mapping_, left, static_cast<std::uint64_t>(spec_.run.seed));
-      pager_->load();
-      frames_.emplace(mapping_.address, mapping_.bytes, left);
-      reader_.set_end(dram_capacity(spec_.device) + mapping_.bytes);
-      record_.pages = true;
+  /// False, with what is broken, if what does not fit into memory cannot be elsewhere.
+  bool begin_offload() {
+    record_.broken = offload_.begin_step(ledger_);
+    if (record_.broken) {
+      record_.broken->token = generated();
+      return false;
     }
-    return can;
+    record_.pages = offload_.pages();
+    record_.swaps = offload_.swaps();
+    record_.streams = offload_.streams();
+    reader_.set_end(offload_.end());
+    return true;
   }
 
   /// What the operator waits for storage; it takes `picoseconds` if nothing is missing.
-  void page_in(const Operation& operation, StepResult& step, double picoseconds) {
-    if (!pager_) {
+  void wait(const Operation& operation, StepResult& step, double picoseconds) {
+    if (!offload_.any()) {
       return;
     }
-    const model::PagingUse use = pager_->run(operation.threads, Picoseconds(std::llround(picoseconds)));
+    const Offload::Use use = offload_.done(operation, Picoseconds(std::llround(picoseconds)));
     model::TimeAccount account;
-    account.add(model::Owner::storage, use.stall);
+    account.add(model::Owner::storage, use.stall());
     const Measurement stall(account, {}, {});
-    step.paging += use;
+    step.paging += use.paging;
+    step.experts += use.experts;
     step.total += stall;
     step.simulated += stall.picoseconds();
     book(step.mark, operation.mark.op, stall);
@@ -231,8 +220,8 @@ class Runner : public sc_core::sc_module {
   }
 
   void handle(const Operation& operation) {
-    if (frames_) {
-      play(frames_->placed(operation), operation);
+    if (offload_.any()) {
+      play(offload_.placed(operation), operation);
     } else {
       play(operation, operation);
     }
@@ -247,10 +236,10 @@ class Runner : public sc_core::sc_module {
       step.total += m;
       step.simulated += m.picoseconds();
       book(step.mark, operation.mark.op, m);
-      page_in(asked, step, m.picoseconds());
+      wait(asked, step, m.picoseconds());
       return;
     }
-    const OperatorKind kind = kind_of(operation, before());
+    const OperatorKind kind = kind_of(asked, before());  // however it lies in memory
     step_bytes_ += bytes_of(operation);
     if (sampler_.wants(kind, is_knot(step.mark))) {
       sample(operation, kind, step);
@@ -259,8 +248,8 @@ class Runner : public sc_core::sc_module {
     }
     sampler_.saw(kind);
     count_pending(kind, operation.mark.op);
-    if (pager_) {
-      page_in(asked, step, sampler_.estimate(kind).mean.picoseconds());
+    if (offload_.any()) {
+      wait(asked, step, sampler_.estimate(kind).mean.picoseconds());
     }
   }
 
@@ -383,9 +372,7 @@ class Runner : public sc_core::sc_module {
   OperationReader reader_;
   Soc soc_;
   model::MemoryLedger ledger_;
-  model::WeightPager::Mapping mapping_;  ///< the model file
-  std::optional<model::WeightPager> pager_;
-  std::optional<FrameMap> frames_;
+  Offload offload_;
   Sampler sampler_;
   std::unordered_map<std::uint64_t, Pilot> pilots_;  ///< by shape
   std::set<std::int64_t> knots_;                     ///< decode steps
