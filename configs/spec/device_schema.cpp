@@ -213,9 +213,10 @@ const Schema<OsSpec>& schema<OsSpec>() {
              "(assumed)")
            .between(0_ps, 10_ms)
            .by_default(10_us),
-       field("swap", &T::swap,
-             "swap area on the device's storage, behind the model file: anonymous memory that does not fit is "
-             "swapped; 0 B: none")
+       field(
+           "swap", &T::swap,
+           "swap area on the device's storage, behind the model file: anonymous memory that does not fit is "
+           "swapped; 0 B: none")
            .between(0_B, 1024_GiB)
            .by_default(0_B)}};
   return kSchema;

@@ -159,6 +159,12 @@ struct EnumNames<config::WeightBacking> {
 };
 
 template <>
+struct EnumNames<config::MapLoad> {
+  static constexpr std::array kAll{EnumName{config::MapLoad::populated, "populated"},
+                                   EnumName{config::MapLoad::on_demand, "on_demand"}};
+};
+
+template <>
 struct EnumNames<config::Fidelity> {
   static constexpr std::array kAll{EnumName{config::Fidelity::exact, "exact"},
                                    EnumName{config::Fidelity::train, "train"},

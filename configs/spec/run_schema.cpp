@@ -70,9 +70,10 @@ void check_experts(const RunSpec& run, const Place& place) {
   const ExpertStorage& experts = run.engine.experts;
   if (experts.place == ExpertPlace::mapped) {
     if (experts != ExpertStorage{}) {
-      place.error("engine.experts",
-                  "cache, policy, request, in_flight and overlap are of experts that are streamed: give place: "
-                  "streamed, or leave them out");
+      place.error(
+          "engine.experts",
+          "cache, policy, request, in_flight and overlap are of experts that are streamed: give place: "
+          "streamed, or leave them out");
     }
     return;
   }
@@ -97,7 +98,14 @@ void check_swap(const RunSpec& run, const Place& place) {
   }
 }
 
+void check_load(const RunSpec& run, const Place& place) {
+  if (run.memory.load == MapLoad::on_demand && run.memory.weights == WeightBacking::anonymous) {
+    place.error("memory.load", "on_demand is of mapped weights, but memory.weights is anonymous");
+  }
+}
+
 void check_run(const RunSpec& run, const Place& place) {
+  check_load(run, place);
   check_local(run, place);
   check_experts(run, place);
   check_swap(run, place);
@@ -142,11 +150,13 @@ const Schema<ExpertStorage>& schema<ExpertStorage>() {
   static const Schema<T> kSchema{
       "where the experts of a mixture are; says nothing of a model without experts",
       {field("place", &T::place,
-             "mapped: in the model file, as all weights; streamed: read from device.storage past the page cache "
+             "mapped: in the model file, as all weights; streamed: read from device.storage past the page "
+             "cache "
              "(O_DIRECT) into a cache of their own, in anonymous memory")
            .optional(),
        field("cache", &T::cache,
-             "what stays of streamed experts from token to token; less than a token uses, and lru keeps nothing "
+             "what stays of streamed experts from token to token; less than a token uses, and lru keeps "
+             "nothing "
              "of use")
            .between(0_B, 1024_GiB)
            .optional(),
@@ -157,7 +167,9 @@ const Schema<ExpertStorage>& schema<ExpertStorage>() {
        field("request", &T::request, "largest read; an expert's part of a matrix is read alone")
            .between(4_KiB, 64_MiB)
            .optional(),
-       field("in_flight", &T::in_flight, "reads at once, each by a thread of its own").between(1, 256).optional(),
+       field("in_flight", &T::in_flight, "reads at once, each by a thread of its own")
+           .between(1, 256)
+           .optional(),
        field("overlap", &T::overlap,
              "an expert is computed as soon as it is there; else a layer waits for all that are missing")
            .optional()}};
@@ -291,6 +303,11 @@ const Schema<MemorySpec>& schema<MemorySpec>() {
       "how memory is taken",
       {field("weights", &T::weights,
              "mapped: pages of the model file, which can be dropped; anonymous: a copy in memory (--no-mmap)")
+           .optional(),
+       field("load", &T::load,
+             "of mapped weights that do not fit: populated, read whole and in order beforehand (MAP_POPULATE "
+             "and "
+             "FADV_SEQUENTIAL, as llama.cpp does); on_demand, read when touched (a plain mmap)")
            .optional()}};
   return kSchema;
 }

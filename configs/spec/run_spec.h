@@ -22,7 +22,8 @@ enum class KvCacheUse { kept, recomputed };
 /// The attention kernel goes over a KV head's cells once for all its query heads, or once for each.
 enum class KvWalk { kv_head, query_head };
 
-/// mapped: experts are part of the model file, as all else; streamed: they are read into a cache of their own.
+/// mapped: experts are part of the model file, as all else; streamed: they are read into a cache of their
+/// own.
 enum class ExpertPlace { mapped, streamed };
 /// Which experts leave a full cache: the least recently or the least often used; or a fixed set stays.
 enum class ExpertPolicy { lru, lfu, pinned };
@@ -30,11 +31,11 @@ enum class ExpertPolicy { lru, lfu, pinned };
 /// Where the experts of a mixture are, and how they are read.
 struct ExpertStorage {
   ExpertPlace place = ExpertPlace::mapped;
-  Bytes cache{};                            ///< what stays between tokens
+  Bytes cache{};  ///< what stays between tokens
   ExpertPolicy policy = ExpertPolicy::lru;
-  Bytes request{4 << 20};                   ///< largest read
-  std::int64_t in_flight = 4;               ///< reads at once
-  bool overlap = false;                     ///< an expert is computed as soon as it is there
+  Bytes request{4 << 20};      ///< largest read
+  std::int64_t in_flight = 4;  ///< reads at once
+  bool overlap = false;        ///< an expert is computed as soon as it is there
 
   bool operator==(const ExpertStorage&) const = default;
 };
@@ -86,8 +87,13 @@ struct WorkloadSpec {
 
 enum class WeightBacking { mapped, anonymous };
 
+/// populated: the loader has the whole file read in order (MAP_POPULATE, FADV_SEQUENTIAL); on_demand: pages
+/// come when they are touched.
+enum class MapLoad { populated, on_demand };
+
 struct MemorySpec {
   WeightBacking weights = WeightBacking::mapped;
+  MapLoad load = MapLoad::populated;  ///< of mapped weights that are paged
 
   bool operator==(const MemorySpec&) const = default;
 };

@@ -27,9 +27,9 @@ struct OutOfMemory {
   Bytes available;
 };
 
-/// Anonymous memory has to stay, or go to the swap area (`os.swap`); file-mapped memory (weights) is clean page
-/// cache that the kernel may drop and read again. So anonymous memory above what the system and the area leave
-/// is death by the OOM killer, and file-mapped memory above that is paging.
+/// Anonymous memory has to stay, or go to the swap area (`os.swap`); file-mapped memory (weights) is clean
+/// page cache that the kernel may drop and read again. So anonymous memory above what the system and the area
+/// leave is death by the OOM killer, and file-mapped memory above that is paging.
 class MemoryLedger {
  public:
   MemoryLedger(const config::OsSpec& os, Bytes installed);

@@ -42,9 +42,8 @@ std::vector<PacedReader> PacedReader::of(std::span<const ThreadWork> threads, co
 
 PacedReader::Piece PacedReader::take(Bytes most) {
   const Piece& piece = pieces_[at_];
-  const Piece part{.first = piece.first + into_,
-                   .bytes = std::min(most, piece.bytes - into_),
-                   .writes = piece.writes};
+  const Piece part{
+      .first = piece.first + into_, .bytes = std::min(most, piece.bytes - into_), .writes = piece.writes};
   into_ += part.bytes;
   if (into_ >= piece.bytes) {
     into_ = Bytes();

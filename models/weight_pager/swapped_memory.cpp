@@ -41,8 +41,9 @@ SwappedMemory::SwappedMemory(const config::DeviceSpec& device, Bytes end, Bytes 
       memory_(block_device_, setup_of(device, memory, file), pages_) {
   const Bytes needed = whole_pages(file) + device.os.swap;
   if (needed > device.storage->capacity || !storage_.lay_out(Bytes(), whole_pages(file))) {
-    throw UserError(fmt::format("device.os.swap: {} of model file and swap area do not fit on {}, which holds {}",
-                                to_text(needed), device.storage->name, to_text(device.storage->capacity)));
+    throw UserError(
+        fmt::format("device.os.swap: {} of model file and swap area do not fit on {}, which holds {}",
+                    to_text(needed), device.storage->name, to_text(device.storage->capacity)));
   }
 }
 
@@ -71,8 +72,8 @@ void SwappedMemory::advance(PacedReader& reader, PagingUse& use) {
 PagingUse SwappedMemory::run(std::span<const ThreadWork> threads, Picoseconds in_memory) {
   PagingUse use;
   const WatchedRange all{.begin = 0, .end = static_cast<trace::Address>(pages_ * kPageBytes)};
-  std::vector<PacedReader> readers =
-      PacedReader::of(threads, all, [](const trace::Extent& /*e*/) { return true; }, in_memory, now_);
+  std::vector<PacedReader> readers = PacedReader::of(
+      threads, all, [](const trace::Extent& /*e*/) { return true; }, in_memory, now_);
   Picoseconds end = now_ + in_memory;
   while (!readers.empty()) {
     const auto next = std::ranges::min_element(readers, {}, &PacedReader::clock);

@@ -18,8 +18,8 @@ namespace kvsim::model {
 
 /// What memory that is not there cost.
 struct PagingUse {
-  Bytes asked;  ///< in whole pages
-  Bytes read;   ///< by the device, ahead or not
+  Bytes asked;    ///< in whole pages
+  Bytes read;     ///< by the device, ahead or not
   Bytes written;  ///< to the device, of what is swapped out
   std::int64_t major_faults = 0;
   std::int64_t minor_faults = 0;
@@ -42,8 +42,8 @@ class WeightPager {
   /// file does not fit the storage.
   WeightPager(const config::DeviceSpec& device, const Mapping& mapping, Bytes memory, std::uint64_t seed);
 
-  /// What llama.cpp's loader does: sequential read-ahead, then every page is touched in order
-  /// (FADV_SEQUENTIAL, MAP_POPULATE). Takes none of the run's time.
+  /// What llama.cpp's loader does; without it pages come when they are touched: sequential read-ahead, then
+  /// every page is touched in order (FADV_SEQUENTIAL, MAP_POPULATE). Takes none of the run's time.
   void load();
   /// An operator that takes `in_memory` if no page is missing: its threads read their weights at an even
   /// pace. Precondition: each is in the mapping or outside of it whole.

@@ -72,7 +72,8 @@ void storage(Out out, const StorageFigures& s, bool pages) {
   fmt::format_to(out, "; {} of {} were in memory; {} of the time\n", percent(s.hit_share),
                  s.experts && !pages ? "the experts' bytes" : "the weights", percent(s.stall_share));
   if (s.experts) {
-    fmt::format_to(out, "Expert cache           {}: {} of the experts were in it; {:.1f} per token were read\n",
+    fmt::format_to(out,
+                   "Expert cache           {}: {} of the experts were in it; {:.1f} per token were read\n",
                    human(s.experts->cache), percent(s.experts->hit_share), s.experts->misses);
   }
   fmt::format_to(out, "\n");

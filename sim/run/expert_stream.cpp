@@ -52,9 +52,8 @@ ExpertStream::ExpertStream(const config::RunSpec& spec, const trace::Alloc& cach
 void ExpertStream::list_matrices() {
   for (std::uint32_t layer = 0; layer < layers_.size(); ++layer) {
     for (std::size_t i = 0; i < layers_[layer].size(); ++i) {
-      matrices_.push_back({.tensor = layers_[layer][i],
-                           .layer = layer,
-                           .begin = config::part_begin(layers_[layer], i)});
+      matrices_.push_back(
+          {.tensor = layers_[layer][i], .layer = layer, .begin = config::part_begin(layers_[layer], i)});
     }
   }
   std::ranges::sort(matrices_, {}, [](const Matrix& m) { return m.tensor.offset; });
@@ -83,9 +82,10 @@ void ExpertStream::pin_the_most_popular(const config::RunSpec& spec) {
     }
   }
   if (chosen.empty()) {
-    throw UserError(fmt::format("engine.experts.cache: of {}, {} are for the experts of the layer at work, which "
-                                "leaves no room for pinned ones",
-                                to_text(spec.engine.experts.cache), to_text(working)));
+    throw UserError(
+        fmt::format("engine.experts.cache: of {}, {} are for the experts of the layer at work, which "
+                    "leaves no room for pinned ones",
+                    to_text(spec.engine.experts.cache), to_text(working)));
   }
   entries_.pin(chosen);
 }
@@ -171,8 +171,9 @@ void ExpertStream::place_row(const Extent& row, std::vector<Extent>& out) const 
   for (Bytes done; done < row.row_bytes;) {
     const std::optional<Part> part = part_at(row.address + static_cast<Address>(done.count()));
     if (!part) {
-      throw UserError("the access stream touches weights that are no expert's where only experts are: it does "
-                      "not belong to this model and format");
+      throw UserError(
+          "the access stream touches weights that are no expert's where only experts are: it does "
+          "not belong to this model and format");
     }
     Bytes into = part->into;
     for (const model::SpaceRun& run : entries_.place(part->id)) {

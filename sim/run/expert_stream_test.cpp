@@ -47,7 +47,7 @@ Played play(const config::RunSpec& spec) {
   Played played;
   while (const OperationReader::Item* item = reader.next()) {
     if (const auto* alloc = std::get_if<trace::Alloc>(item)) {
-      if (to_string(alloc->name) == trace::kExpertCacheName) {
+      if (trace::to_string(alloc->name) == trace::kExpertCacheName) {
         cache = *alloc;
         stream.emplace(spec, cache);
         reader.set_end(stream->end());

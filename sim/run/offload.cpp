@@ -51,19 +51,22 @@ std::optional<BrokenLimit> Offload::begin_step(const model::MemoryLedger& ledger
 std::optional<BrokenLimit> Offload::begin_paging(const model::MemoryLedger& ledger) {
   const Bytes left = std::max(Bytes(), ledger.available() - ledger.anonymous());
   if (!spec_.device.storage || left < kLeastFileMemory) {
-    const std::string why = spec_.device.storage
-                                ? fmt::format("{} beside anonymous memory, too little to page", human(left))
-                                : fmt::format("{}; give the device a storage to see how slow that is",
-                                              human(ledger.available()));
-    return BrokenLimit{.limit = "page cache",
-                       .message = fmt::format("runs only by paging weights: {} of memory in use, of which {} are "
-                                              "mapped weights, but the system leaves {}",
-                                              human(ledger.total()), human(ledger.file_mapped()), why),
-                       .token = std::nullopt};
+    const std::string why =
+        spec_.device.storage
+            ? fmt::format("{} beside anonymous memory, too little to page", human(left))
+            : fmt::format("{}; give the device a storage to see how slow that is", human(ledger.available()));
+    return BrokenLimit{
+        .limit = "page cache",
+        .message = fmt::format("runs only by paging weights: {} of memory in use, of which {} are "
+                               "mapped weights, but the system leaves {}",
+                               human(ledger.total()), human(ledger.file_mapped()), why),
+        .token = std::nullopt};
   }
   if (!pager_) {
     pager_.emplace(spec_.device, mapping_, left, static_cast<std::uint64_t>(spec_.run.seed));
-    pager_->load();
+    if (spec_.memory.load == config::MapLoad::populated) {
+      pager_->load();
+    }
     frames_.emplace(mapping_.address, mapping_.bytes, left);
   }
   return std::nullopt;
@@ -75,11 +78,12 @@ std::optional<BrokenLimit> Offload::begin_swapping(const model::MemoryLedger& le
   }
   const Bytes lacking = ledger.anonymous() - ledger.available();
   if (lacking >= largest_.bytes) {
-    return BrokenLimit{.limit = "memory",
-                       .message = fmt::format("out of memory: {} in use, but the system leaves {}, too little to "
-                                              "swap",
-                                              human(ledger.anonymous()), human(ledger.available())),
-                       .token = std::nullopt};
+    return BrokenLimit{
+        .limit = "memory",
+        .message = fmt::format("out of memory: {} in use, but the system leaves {}, too little to "
+                               "swap",
+                               human(ledger.anonymous()), human(ledger.available())),
+        .token = std::nullopt};
   }
   const Bytes file = config::weight_bytes(config::tensors(spec_.model, spec_.engine.weights));
   swapped_.emplace(spec_.device, anonymous_end_, ledger.available(), file,

@@ -42,7 +42,7 @@ struct RunRecord {
   Bytes total;  ///< of both
   Bytes peak;   ///< held at most
   Bytes available;
-  bool pages = false;  ///< weights are read from storage again and again
+  bool pages = false;    ///< weights are read from storage again and again
   bool swaps = false;    ///< anonymous memory goes to the swap area and back
   bool streams = false;  ///< experts are
   std::vector<StepResult> steps;

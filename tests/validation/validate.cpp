@@ -2,7 +2,8 @@
 // Long checks (make validate): whole runs in train fidelity against auto, predictions against measured
 // boards, random DRAM traffic through the checker (with the argument `legality` only that), the trained model
 // beside two other engines (with `quality` only that), and storage parts beside measured devices (with
-// `storage` only that). Prints a table; ends with 1 if a figure lies outside its bound.
+// `storage` only that), and devices with less memory than the model (with `paging` only that). Prints a
+// table; ends with 1 if a figure lies outside its bound.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -18,6 +19,7 @@
 #include "tests/validation/board.h"
 #include "tests/validation/kv_quality.h"
 #include "tests/validation/legality.h"
+#include "tests/validation/paging.h"
 #include "tests/validation/storage.h"
 
 namespace kvsim::testing {
@@ -44,6 +46,20 @@ class Table {
     failed_ = failed_ || !good;
     fmt::print("  {:<58} {:>9.3f} {:>9.3f}  factor {:.2f} (bound {:.0f}){}\n", what, expected, got, ratio,
                most, good ? "" : "   <-- OUTSIDE");
+    std::fflush(stdout);
+  }
+  /// The same of a share in percent; `bound` is in points.
+  void points(const std::string& what, double expected, double got, double bound) {
+    const bool good = std::abs(got - expected) <= bound;
+    failed_ = failed_ || !good;
+    fmt::print("  {:<58} {:>9.3f} {:>9.3f}  {:>+6.1f} points (bound {:.0f}){}\n", what, expected, got,
+               got - expected, bound, good ? "" : "   <-- OUTSIDE");
+    std::fflush(stdout);
+  }
+  /// Beside a figure that it is not held to.
+  static void told(const std::string& what, double expected, double got) {
+    fmt::print("  {:<58} {:>9.3f} {:>9.3f}  {:>+6.1f} % (no bound)\n", what, expected, got,
+               100 * (got / expected - 1));
     std::fflush(stdout);
   }
   void claim(const std::string& what, bool holds) {
@@ -171,6 +187,22 @@ void storage(Table& table) {
                   });
 }
 
+void paging(Table& table) {
+  measure_paging([&](const std::string& text) { table.title(text + "; * sets a parameter"); },
+                 [&](const PagingRow& row) {
+                   const std::string what = (row.sets ? "* " : "  ") + row.what;
+                   switch (row.rule) {
+                     case PagingRow::Rule::share:
+                       return table.row(what, row.measured, row.simulated, row.bound);
+                     case PagingRow::Rule::points:
+                       return table.points(what, row.measured, row.simulated, row.bound);
+                     case PagingRow::Rule::told:
+                       return Table::told(what, row.measured, row.simulated);
+                   }
+                 },
+                 [&](const std::string& what, bool holds) { table.claim(what, holds); });
+}
+
 }  // namespace
 }  // namespace kvsim::testing
 
@@ -184,6 +216,10 @@ int main(int argc, char** argv) {
     kvsim::testing::storage(table);
     return table.failed() ? 1 : 0;
   }
+  if (argc > 1 && std::string(argv[1]) == "paging") {
+    kvsim::testing::paging(table);
+    return table.failed() ? 1 : 0;
+  }
   kvsim::testing::dram_legality(table);
   if (argc > 1 && std::string(argv[1]) == "legality") {
     return table.failed() ? 1 : 0;
@@ -193,5 +229,6 @@ int main(int argc, char** argv) {
   kvsim::testing::train_against_auto(table);
   kvsim::testing::quality(table);
   kvsim::testing::storage(table);
+  kvsim::testing::paging(table);
   return table.failed() ? 1 : 0;
 }

@@ -62,7 +62,8 @@ Bytes resident_bytes(const LlmRun& run, const std::vector<config::TensorInfo>& t
   return checked_round_up("the weights", bytes, config::kTensorAlignment);
 }
 
-/// What `engine.experts.cache` says, and no less than the experts that one layer of the longest step asks for.
+/// What `engine.experts.cache` says, and no less than the experts that one layer of the longest step asks
+/// for.
 Bytes expert_cache_bytes(const LlmRun& run, const std::vector<config::TensorInfo>& tensors,
                          std::int64_t ubatch) {
   if (!streams_experts(run)) {
