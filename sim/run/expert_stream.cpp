@@ -26,6 +26,10 @@ const config::StoragePartSpec& storage_of(const config::RunSpec& spec) {
   return *spec.device.storage;
 }
 
+constexpr const char* kForeign =
+    "the access stream touches experts that its layer did not ask for, or weights where only experts are: it "
+    "does not belong to this model and format";
+
 }  // namespace
 
 ExpertStream::ExpertStream(const config::RunSpec& spec, const trace::Alloc& cache)
@@ -33,6 +37,7 @@ ExpertStream::ExpertStream(const config::RunSpec& spec, const trace::Alloc& cach
       layers_(config::expert_layers(spec.model, tensors_)),
       experts_(spec.model.experts.value().count),
       cache_(cache.address),
+      room_(cache.bytes),
       file_(trace::expert_file(cache.address + static_cast<Address>(cache.bytes.count()))),
       file_bytes_(config::weight_bytes(tensors_)),
       device_(storage_of(spec), {.seed = static_cast<std::uint64_t>(spec.run.seed)}),
@@ -112,20 +117,27 @@ std::optional<ExpertStream::Part> ExpertStream::part_at(Address address) const {
               .left = m.tensor.each - into};
 }
 
-/// In the order in which the first thread meets them.
-std::vector<std::uint32_t> ExpertStream::experts_of(const Operation& operation) const {
+/// Of the layer that the operation touches first, in the order in which the first thread meets them.
+void ExpertStream::begin_layer(const Operation& operation) {
   std::vector<std::uint32_t> experts;
   std::vector<bool> seen(static_cast<std::size_t>(experts_));
+  std::optional<std::uint32_t> layer;
   for (const model::ThreadWork& thread : operation.threads) {
     for (const Extent& extent : thread.extents) {
       const std::optional<Part> part = part_at(extent.address);
-      if (part && !seen[part->id.expert]) {
+      layer = part && !layer ? part->id.layer : layer;
+      if (part && part->id.layer == layer && !seen[part->id.expert]) {
         seen[part->id.expert] = true;
         experts.push_back(part->id.expert);
       }
     }
   }
-  return experts;
+  if (!layer || config::expert_bytes(layers_[*layer]) * std::ssize(experts) > room_) {
+    throw UserError(kForeign);
+  }
+  reads_ = entries_.begin(*layer, experts, now_);
+  under_way_ = true;
+  compute_ = Picoseconds();
 }
 
 Operation ExpertStream::placed(const Operation& operation) {
@@ -136,9 +148,7 @@ Operation ExpertStream::placed(const Operation& operation) {
     return operation;
   }
   if (!under_way_) {
-    reads_ = entries_.begin(operation.mark.layer.value(), experts_of(operation), now_);
-    under_way_ = true;
-    compute_ = Picoseconds();
+    begin_layer(operation);
   }
   Operation result{.mark = operation.mark, .threads = {}};
   for (const model::ThreadWork& thread : operation.threads) {
@@ -170,10 +180,8 @@ void ExpertStream::place(const Extent& extent, std::vector<Extent>& out) const {
 void ExpertStream::place_row(const Extent& row, std::vector<Extent>& out) const {
   for (Bytes done; done < row.row_bytes;) {
     const std::optional<Part> part = part_at(row.address + static_cast<Address>(done.count()));
-    if (!part) {
-      throw UserError(
-          "the access stream touches weights that are no expert's where only experts are: it does "
-          "not belong to this model and format");
+    if (!part || !entries_.holds(part->id)) {
+      throw UserError(kForeign);
     }
     Bytes into = part->into;
     for (const model::SpaceRun& run : entries_.place(part->id)) {

@@ -44,7 +44,7 @@ class ExpertStream {
   void list_matrices();
   void pin_the_most_popular(const config::RunSpec& spec);
   [[nodiscard]] std::optional<Part> part_at(trace::Address address) const;
-  [[nodiscard]] std::vector<std::uint32_t> experts_of(const Operation& operation) const;
+  void begin_layer(const Operation& operation);
   void place(const trace::Extent& extent, std::vector<trace::Extent>& out) const;
   void place_row(const trace::Extent& row, std::vector<trace::Extent>& out) const;
 
@@ -53,6 +53,7 @@ class ExpertStream {
   std::vector<Matrix> matrices_;  ///< in the order of the file
   std::int64_t experts_;          ///< of a layer
   trace::Address cache_;
+  Bytes room_;
   trace::Address file_;
   Bytes file_bytes_;
   model::StorageDevice device_;

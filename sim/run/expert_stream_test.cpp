@@ -110,6 +110,32 @@ TEST(ExpertStream, PoliciesAnswerTheSameRequests) {
   EXPECT_LT(overlapped.stall, lru.stall);
 }
 
+/// As a recording of another model would.
+TEST(ExpertStream, RefusesAStreamOfAnotherModel) {
+  const config::RunSpec given = spec(100_MiB);
+  const trace::Alloc cache{.address = 0, .bytes = 100_MiB, .kind = trace::Kind::weights, .name = {}};
+  ExpertStream stream(given, cache);
+  const trace::Address file = trace::expert_file(100 << 20);
+  const auto layers = config::expert_layers(given.model, config::tensors(given.model, given.engine.weights));
+  const auto reads = [&](std::vector<Bytes> places) {
+    Operation operation;
+    operation.mark.op = trace::Operator::expert_up;
+    model::ThreadWork& thread = operation.threads.emplace_back();
+    for (const Bytes at : places) {
+      thread.extents.push_back({.address = file + static_cast<trace::Address>(at.count()),
+                                .row_bytes = 64_B,
+                                .rows = 1,
+                                .stride = 64_B,
+                                .kind = trace::Kind::weights});
+    }
+    return message_of([&] { static_cast<void>(stream.placed(operation)); });
+  };
+  EXPECT_THAT(reads({0_B}), ::testing::HasSubstr("does not belong to this model")) << "the embedding";
+  EXPECT_EQ(reads({layers[1][0].offset}), "no error");
+  EXPECT_THAT(reads({layers[1][0].offset + layers[1][0].each}), ::testing::HasSubstr("did not ask for"));
+  EXPECT_THAT(reads({layers[2][0].offset}), ::testing::HasSubstr("did not ask for"));
+}
+
 TEST(ExpertStream, RefusesWhatCannotBe) {
   const trace::Alloc cache{.address = 0, .bytes = 100_MiB, .kind = trace::Kind::weights, .name = {}};
   config::RunSpec none = spec(100_MiB);
