@@ -57,10 +57,6 @@ const std::vector<SpaceRun>& ExpertCache::place(ExpertId expert) const {
   return entry(expert).runs;
 }
 
-bool ExpertCache::fits_beside(ExpertId expert, Bytes largest_layer) const {
-  return held() + bytes_of(index(expert)) + largest_layer <= setup_.room;
-}
-
 void ExpertCache::pin(std::span<const ExpertId> experts) {
   check(setup_.how.policy == config::ExpertPolicy::pinned, "only a policy that pins has experts that stay");
   for (const ExpertId id : experts) {

@@ -50,7 +50,6 @@ class ExpertCache {
   /// Experts that stay for good, in memory before the first token. Precondition: the policy is pinned, and
   /// they fit beside what a layer asks for.
   void pin(std::span<const ExpertId> experts);
-  [[nodiscard]] bool fits_beside(ExpertId expert, Bytes largest_layer) const;
 
   /// A layer needs `experts`, each once: what is missing is read. Without overlap it waits for all of it.
   /// Precondition: no layer is under way; their bytes fit the room.
