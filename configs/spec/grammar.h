@@ -140,6 +140,18 @@ struct EnumNames<config::KvWalk> {
 };
 
 template <>
+struct EnumNames<config::KvFile> {
+  static constexpr std::array kAll{EnumName{config::KvFile::in_place, "in_place"},
+                                   EnumName{config::KvFile::log, "log"}};
+};
+
+template <>
+struct EnumNames<config::KvThrough> {
+  static constexpr std::array kAll{EnumName{config::KvThrough::direct, "direct"},
+                                   EnumName{config::KvThrough::mapped, "mapped"}};
+};
+
+template <>
 struct EnumNames<config::WeightBacking> {
   static constexpr std::array kAll{EnumName{config::WeightBacking::mapped, "mapped"},
                                    EnumName{config::WeightBacking::anonymous, "anonymous"}};

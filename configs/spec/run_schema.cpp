@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "configs/error/error.h"
+#include "configs/spec/kv_tier_schema.h"
 #include "configs/spec/schemas.h"
 #include "configs/spec/tensors.h"
 
@@ -83,6 +84,7 @@ void check_run(const RunSpec& run, const Place& place) {
   }
   check_recomputed(run, place);
   check_transposed(run.engine, place);
+  const std::size_t before = place.errors().count();
   try {
     static_cast<void>(tensors(run.model, run.engine.weights));
   } catch (const UserError& error) {
@@ -97,6 +99,9 @@ void check_run(const RunSpec& run, const Place& place) {
     }
   } catch (const UserError& error) {
     place.error("engine.kv", error.what());
+  }
+  if (place.errors().count() == before) {
+    check_kv_tiers(run, place);
   }
 }
 
@@ -163,6 +168,10 @@ const Schema<EngineSpec>& schema<EngineSpec>() {
              "V lies [head][number][token], as llama.cpp keeps it without flash attention: a token's V is "
              "written one number per row")
            .optional(),
+       field("kv_tiers", &T::kv_tiers,
+             "a KV cache larger than memory: the newest blocks in SRAM and DRAM, all of it in a file on the "
+             "device's storage; none: all of it is in memory")
+           .optional(),
        field(
            "repack", &T::repack,
            "matrices in Q4_0 and Q4_K are read from a copy in another order, in anonymous memory beside the "
@@ -216,6 +225,10 @@ const Schema<WorkloadSpec>& schema<WorkloadSpec>() {
        field("generate", &T::generate, "tokens to generate").between(0, kMaxTokens).optional(),
        field("threads", &T::threads, "threads, placed on cores in the order of the device's clusters")
            .between(1, 4096)
+           .optional(),
+       field("duty", &T::duty,
+             "hours a day that it runs, after which days to the storage's rated endurance are reckoned")
+           .between(0.01, 24.0)
            .optional(),
        field("experts", &T::experts, "which experts tokens take").optional()}};
   return kSchema;

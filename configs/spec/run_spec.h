@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "configs/spec/device_spec.h"
 #include "configs/spec/kv_spec.h"
+#include "configs/spec/kv_tier_spec.h"
 #include "configs/spec/model_spec.h"
 #include "configs/units/quantity.h"
 
@@ -36,9 +38,10 @@ struct EngineSpec {
   std::int64_t prefill_columns = 16;   ///< prompt tokens per pass over a weight matrix
   std::int64_t kv_tile = 128;          ///< cached tokens per tile of the attention kernel
   KvWalk kv_walk = KvWalk::kv_head;
-  std::int64_t kv_read_padding = 1;  ///< attention reads whole multiples of so many cells
-  bool v_transposed = false;         ///< V lies [head][number][token], as without flash attention
-  bool repack = false;               ///< matrices of some types are copied into another order at load
+  std::int64_t kv_read_padding = 1;      ///< attention reads whole multiples of so many cells
+  bool v_transposed = false;             ///< V lies [head][number][token], as without flash attention
+  std::optional<KvTierSpec> kv_tiers{};  ///< none: the KV cache is in memory, all of it
+  bool repack = false;                   ///< matrices of some types are copied into another order at load
   /// SIMD operations per vocabulary entry to choose the next token from the logits, on one thread; 0 does
   /// without, as llama-bench does.
   double sampler_operations = 0;
@@ -61,6 +64,7 @@ struct WorkloadSpec {
   std::int64_t cached = 0;      ///< of the prompt, already in the KV cache at the start
   std::int64_t generate = 256;  ///< tokens
   std::int64_t threads = 4;
+  double duty = 24;  ///< hours a day that it runs: how fast flash wears
   ExpertUse experts{};
 
   bool operator==(const WorkloadSpec&) const = default;

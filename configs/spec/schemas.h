@@ -68,6 +68,8 @@ template <>
 const Schema<WeightFormat>& schema<WeightFormat>();
 
 template <>
+const Schema<KvTierSpec>& schema<KvTierSpec>();
+template <>
 const Schema<EngineSpec>& schema<EngineSpec>();
 template <>
 const Schema<ExpertUse>& schema<ExpertUse>();

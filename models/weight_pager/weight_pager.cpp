@@ -2,12 +2,12 @@
 #include "models/weight_pager/weight_pager.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 
 #include "configs/error/error.h"
 #include "configs/units/text.h"
+#include "models/page_cache/system_setup.h"
 
 namespace kvsim::model {
 namespace {
@@ -17,25 +17,6 @@ constexpr std::int64_t kTurn = 64 << 10;
 
 Bytes whole_pages(Bytes bytes) {
   return Bytes((bytes.count() + kPageBytes - 1) / kPageBytes * kPageBytes);
-}
-
-/// mm/page_alloc.c, init_per_zone_wmark_min(): 4 sqrt(KiB of memory), 128 KiB to 256 MiB.
-Bytes min_free(Bytes memory) {
-  const double kib = 4 * std::sqrt(memory.as_double() / 1024);
-  return Bytes(static_cast<std::int64_t>(std::clamp(kib, 128.0, 262144.0)) * 1024);
-}
-
-CacheSetup setup_of(const config::DeviceSpec& device, Bytes memory) {
-  const config::OsSpec& os = device.os;
-  CacheSetup setup;
-  setup.memory = memory;
-  setup.min_free = std::min(min_free(dram_capacity(device) - os.firmware), memory / 8);
-  setup.read_ahead = os.read_ahead;
-  setup.minor_fault = os.minor_fault;
-  setup.major_fault = os.major_fault;
-  const Bytes request = std::min(setup.block.max_request, device.storage->link.max_request);
-  setup.block.max_request = std::max(Bytes(kPageBytes), request / kPageBytes * kPageBytes);
-  return setup;
 }
 
 }  // namespace
@@ -68,7 +49,7 @@ WeightPager::WeightPager(const config::DeviceSpec& device, const Mapping& mappin
     : mapping_(mapping),
       storage_(*device.storage, {.seed = seed}),
       block_device_(storage_),
-      cache_(block_device_, setup_of(device, memory)),
+      cache_(block_device_, system_setup(device, memory)),
       file_() {
   const Bytes size = whole_pages(mapping.bytes);
   if (size > device.storage->capacity || !storage_.lay_out(Bytes(0), size)) {

@@ -10,6 +10,7 @@
 #include "models/os_memory/memory_ledger.h"
 #include "sim/metrics/human.h"
 #include "sim/metrics/notes.h"
+#include "sim/run/tiered_kv.h"
 #include "traces/workload/memory_layout.h"
 
 namespace kvsim::sim {
@@ -74,20 +75,6 @@ std::vector<DepthSpeed> speeds_of(const RunRecord& record) {
   std::sort(speeds.begin(), speeds.end(),
             [](const DepthSpeed& a, const DepthSpeed& b) { return a.depth < b.depth; });
   return speeds;
-}
-
-StorageFigures storage_of(const config::RunSpec& spec, const std::vector<const StepResult*>& decode,
-                          const Measurement& sum) {
-  model::PagingUse use;
-  for (const StepResult* step : decode) {
-    use += step->paging;
-  }
-  const auto tokens = static_cast<double>(decode.size());
-  return {.part = spec.device.storage->name,
-          .read_bytes = use.read.as_double() / tokens,
-          .hit_share = use.asked > use.read ? 1 - ratio(use.read, use.asked) : 0,
-          .major_faults = static_cast<double>(use.major_faults) / tokens,
-          .stall_share = sum.part(Owner::storage) / sum.picoseconds()};
 }
 
 std::vector<BreakdownPart> breakdown_of(const Measurement& sum) {
@@ -209,9 +196,7 @@ Speed speed_of(const config::RunSpec& spec, const RunRecord& record) {
   const double elapsed = sum.picoseconds() / kPicosecondsPerSecond;
   speed.inter_token = percentiles_of(decode);
   speed.breakdown = breakdown_of(sum);
-  if (record.pages) {
-    speed.storage = storage_of(spec, decode, sum);
-  }
+  speed.storage = storage_figures(spec, record, sum);
   speed.read = BytesPerSecond(sum.bytes_read() / elapsed);
   speed.written = BytesPerSecond(sum.bytes_written() / elapsed);
   const RowShares rows = row_shares(sum);
@@ -243,9 +228,15 @@ std::int64_t max_context(const config::RunSpec& spec) {
   const auto fits = [&](std::int64_t tokens) {
     model::MemoryLedger ledger(spec.device.os, dram_capacity(spec.device));
     for (const trace::Allocation& a : trace::allocations(run, tokens)) {
-      if (ledger.allocate(
-              {.address = 0, .bytes = a.bytes, .kind = a.kind, .backing = a.backing, .name = a.name})) {
+      const trace::Alloc alloc{
+          .address = 0, .bytes = a.bytes, .kind = a.kind, .backing = a.backing, .name = a.name};
+      if (is_tiered(spec, alloc) && !file_fits(spec, alloc)) {
         return false;
+      }
+      for (const trace::Alloc& part : in_memory(spec, alloc)) {
+        if (ledger.allocate(part)) {
+          return false;
+        }
       }
     }
     return !ledger.pages();
@@ -278,6 +269,9 @@ Summary summarise(const config::RunSpec& spec, const RunRecord& record) {
       .message = fmt::format("{} of {} in use at most", human(record.peak), human(record.available)),
       .notes = notes_of(spec)};
   summary.speed = speed_of(spec, record);
+  if (spec.engine.kv_tiers) {
+    add_tier_notes(spec, record, summary.verdict.notes);
+  }
   if (record.pages) {
     summary.verdict.limit = "page cache";
     summary.verdict.pages = true;

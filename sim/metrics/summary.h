@@ -10,6 +10,7 @@
 #include "configs/spec/run_spec.h"
 #include "configs/units/quantity.h"
 #include "sim/metrics/dram_energy.h"
+#include "sim/metrics/storage_figures.h"
 #include "sim/run/run_record.h"
 
 namespace kvsim::sim {
@@ -47,16 +48,6 @@ struct Percentiles {
   Picoseconds p50, p95, p99, max;
 };
 
-/// Of weights that are paged, per decode token.
-struct StorageFigures {
-  std::string part;
-  double read_bytes = 0;
-  double hit_share =
-      0;  ///< bytes of weights that did not have to be read, of those used; reads in vain count against
-  double major_faults = 0;
-  double stall_share = 0;  ///< of the token's time
-};
-
 /// Tokens of which K and V were computed, once per layer each.
 struct KvComputations {
   std::int64_t made = 0;        ///< in all prefill and decode steps
@@ -67,7 +58,7 @@ struct KvComputations {
 struct Speed {
   Picoseconds time_to_first_token;
   double prefill_tokens_per_second = 0;
-  std::optional<StorageFigures> storage;   ///< none unless weights are paged
+  std::optional<StorageFigures> storage;   ///< none unless weights are paged or the KV cache is in tiers
   std::optional<Percentiles> inter_token;  ///< none if nothing was generated
   KvComputations kv_computations;
   std::vector<DepthSpeed> decode;

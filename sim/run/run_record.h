@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "configs/units/quantity.h"
+#include "models/kv_tiers/kv_path.h"
 #include "models/os_memory/memory_ledger.h"
+#include "models/storage/storage_device.h"
 #include "models/weight_pager/weight_pager.h"
 #include "sim/run/measurement.h"
 #include "traces/record/record.h"
@@ -23,6 +25,7 @@ struct StepResult {
   double simulated = 0;       ///< picoseconds of it that were simulated; the rest was reused or interpolated
   Bytes model_bytes;          ///< weights and KV that the software read and wrote
   model::PagingUse paging{};  ///< all 0 unless weights are paged
+  model::KvTierUse tiers{};   ///< all 0 unless the KV cache is in tiers
 };
 
 /// A limit that the run broke.
@@ -41,6 +44,8 @@ struct RunRecord {
   Bytes peak;   ///< held at most
   Bytes available;
   bool pages = false;  ///< weights are read from storage again and again
+  /// What it did in decode steps; all 0 unless weights are paged or the KV cache is in tiers.
+  model::StorageCounters storage{};
   std::vector<StepResult> steps;
   /// Of the decode steps together, by operator.
   std::array<Measurement, trace::kOperators> decode_operators{};

@@ -19,6 +19,7 @@
 #include "sim/run/frame_map.h"
 #include "sim/run/operation.h"
 #include "sim/run/sampler.h"
+#include "sim/run/tiered_kv.h"
 #include "sim/soc/soc.h"
 
 namespace kvsim::sim {
@@ -146,6 +147,17 @@ class Runner : public sc_core::sc_module {
   }
 
   void handle(const trace::Alloc& alloc) {
+    for (const trace::Alloc& part : in_memory(spec_, alloc)) {
+      take_memory(part);
+    }
+    if (!record_.broken && is_tiered(spec_, alloc)) {
+      tiers_.emplace(spec_, alloc);
+      reader_.set_end(tiers_->end());
+      check_storage();
+    }
+  }
+
+  void take_memory(const trace::Alloc& alloc) {
     const auto broken = ledger_.allocate(alloc);
     if (!broken && alloc.backing == trace::Backing::file_mapped) {
       mapping_ = {.address = alloc.address, .bytes = alloc.bytes};
@@ -173,6 +185,7 @@ class Runner : public sc_core::sc_module {
     if (ledger_.pages() && !begin_paging()) {
       return;
     }
+    begin_storage_step(mark);
     phase_begins_ = record_.steps.empty() || record_.steps.back().mark.phase != mark.phase;
     if (phase_begins_) {
       sampler_.begin_phase();
@@ -185,9 +198,13 @@ class Runner : public sc_core::sc_module {
   /// False, with what is broken, if the device cannot page.
   bool begin_paging() {
     const Bytes left = ledger_.available() - ledger_.anonymous();
-    const bool can = spec_.device.storage && left >= kLeastFileMemory;
+    const bool can = spec_.device.storage && left >= kLeastFileMemory && !tiers_;
     if (!can) {
-      const std::string why = spec_.device.storage
+      const std::string why = tiers_ ? fmt::format(
+                                           "{}, and the KV cache in tiers has the storage to itself; "
+                                           "give engine.kv_tiers.dram less",
+                                           human(ledger_.available()))
+                              : spec_.device.storage
                                   ? fmt::format("{} beside anonymous memory, too little to page", human(left))
                                   : fmt::format("{}; give the device a storage to see how slow that is",
                                                 human(ledger_.available()));
@@ -222,7 +239,60 @@ class Runner : public sc_core::sc_module {
     book(step.mark, operation.mark.op, stall);
   }
 
+  /// What an operator waits for storage; it takes `picoseconds` if nothing is missing.
+  void wait_for_storage(const Operation& operation, StepResult& step, double picoseconds) {
+    page_in(operation, step, picoseconds);
+    if (tiers_) {
+      pay(tiers_->run(operation, Picoseconds(std::llround(picoseconds))), operation.mark.op, step);
+    }
+  }
+
+  void pay(const TieredKv::Cost& cost, trace::Operator op, StepResult& step) {
+    step.tiers += cost.use;
+    step.total += cost.time;
+    step.simulated += cost.time.picoseconds();
+    book(step.mark, op, cost.time);
+    check_storage();
+  }
+
+  /// What the device refuses ends the run.
+  void check_storage() {
+    if (tiers_->failure() && !record_.broken) {
+      record_.broken =
+          BrokenLimit{.limit = "storage",
+                      .message = fmt::format("storage ends the run {}: KV cache on {}: {}", when(),
+                                             spec_.device.storage->name, tiers_->failure()->what),
+                      .token = generated()};
+    }
+  }
+
+  [[nodiscard]] model::StorageCounters storage_counters() const {
+    return tiers_   ? tiers_->storage().counters()
+           : pager_ ? pager_->storage().counters()
+                    : model::StorageCounters{};
+  }
+
+  void begin_storage_step(const Mark& mark) {
+    if (mark.phase == trace::Phase::decode && decoded_ == 0) {
+      before_decode_ = storage_counters();
+    }
+    if (tiers_ && mark.phase == trace::Phase::probe) {
+      tiers_->place(mark.depth);
+    }
+  }
+
+  void end_storage_step() {
+    StepResult& step = record_.steps.back();
+    if (tiers_) {
+      pay(tiers_->end_step(), trace::Operator::kv_append, step);
+    }
+    if (step.mark.phase == trace::Phase::decode) {
+      record_.storage = storage_counters() - before_decode_;
+    }
+  }
+
   void end_step() {
+    end_storage_step();
     const trace::Phase phase = record_.steps.back().mark.phase;
     decoded_ += phase == trace::Phase::decode ? 1 : 0;
     hooks_.progress(
@@ -231,7 +301,9 @@ class Runner : public sc_core::sc_module {
   }
 
   void handle(const Operation& operation) {
-    if (frames_) {
+    if (tiers_) {
+      play(tiers_->placed(operation), operation);
+    } else if (frames_) {
       play(frames_->placed(operation), operation);
     } else {
       play(operation, operation);
@@ -241,13 +313,13 @@ class Runner : public sc_core::sc_module {
   /// `asked` is the operation at the addresses of the stream.
   void play(const Operation& operation, const Operation& asked) {
     StepResult& step = record_.steps.back();
-    step.model_bytes += model_bytes(operation);
+    step.model_bytes += model_bytes(tiers_ ? asked : operation);
     if (spec_.run.fidelity != Fidelity::automatic) {
       const Measurement m = measure(operation, model::bytes_read_once(operation.threads));
       step.total += m;
       step.simulated += m.picoseconds();
       book(step.mark, operation.mark.op, m);
-      page_in(asked, step, m.picoseconds());
+      wait_for_storage(asked, step, m.picoseconds());
       return;
     }
     const OperatorKind kind = kind_of(operation, before());
@@ -259,8 +331,8 @@ class Runner : public sc_core::sc_module {
     }
     sampler_.saw(kind);
     count_pending(kind, operation.mark.op);
-    if (pager_) {
-      page_in(asked, step, sampler_.estimate(kind).mean.picoseconds());
+    if (pager_ || tiers_) {
+      wait_for_storage(asked, step, sampler_.estimate(kind).mean.picoseconds());
     }
   }
 
@@ -386,6 +458,8 @@ class Runner : public sc_core::sc_module {
   model::WeightPager::Mapping mapping_;  ///< the model file
   std::optional<model::WeightPager> pager_;
   std::optional<FrameMap> frames_;
+  std::optional<TieredKv> tiers_;
+  model::StorageCounters before_decode_;
   Sampler sampler_;
   std::unordered_map<std::uint64_t, Pilot> pilots_;  ///< by shape
   std::set<std::int64_t> knots_;                     ///< decode steps

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/kv_tiers/kv_tiers.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "configs/units/text.h"
+#include "models/kv_tiers/direct_kv.h"
+#include "models/kv_tiers/mapped_kv.h"
+#include "models/page_cache/system_setup.h"
+
+namespace kvsim::model {
+
+KvTiers::KvTiers(const config::DeviceSpec& device, const Setup& setup)
+    : setup_(setup),
+      sram_rate_(device.llc.bandwidth),
+      storage_(*device.storage, {.seed = setup.seed}),
+      block_device_(storage_),
+      file_(setup.geometry, setup.tiers, setup.seed) {
+  // A log grows; every other file has its room from the start.
+  if (setup.tiers.file == config::KvFile::in_place) {
+    for (const FileExtent& extent : file_.extents()) {
+      if (!failure_ && !storage_.lay_out(extent.offset, extent.bytes)) {
+        failure_ = {fmt::format("a file of {}{} does not fit on it, which holds {}", to_text(file_.size()),
+                                setup.tiers.extent ? " scattered over twice that" : "",
+                                to_text(device.storage->capacity))};
+      }
+    }
+  }
+  if (setup.tiers.through == config::KvThrough::mapped) {
+    path_ = std::make_unique<MappedKv>(block_device_, file_,
+                                       MappedKv::Setup{.geometry = setup.geometry,
+                                                       .tiers = setup.tiers,
+                                                       .cache = system_setup(device, setup.tiers.dram)});
+  } else {
+    path_ = std::make_unique<DirectKv>(block_device_, file_,
+                                       DirectKv::Setup{.geometry = setup.geometry,
+                                                       .tiers = setup.tiers,
+                                                       .sram_blocks = setup.sram_blocks,
+                                                       .dram_blocks = setup.dram_blocks});
+  }
+}
+
+Picoseconds KvTiers::take_sram(std::vector<ThreadWork>& threads) const {
+  Bytes most;
+  if (setup_.sram_blocks > 0) {
+    for (ThreadWork& thread : threads) {
+      most = std::max(
+          most, take_out(
+                    setup_.geometry,
+                    [this](std::int64_t layer, std::int64_t block) { return path_->in_sram(layer, block); },
+                    thread));
+    }
+  }
+  return most / sram_rate_;
+}
+
+KvTierUse KvTiers::counted(KvTierUse use) {
+  const StorageCounters counters = storage_.counters();
+  use.read = counters.host_read - read_;
+  use.written = counters.host_written - written_;
+  read_ = counters.host_read;
+  written_ = counters.host_written;
+  if (setup_.tiers.through == config::KvThrough::mapped) {
+    const Bytes missed = std::min(use.dram.bytes, use.read);
+    use.dram.bytes -= missed;
+    use.device.bytes += missed;
+  }
+  return use;
+}
+
+KvTierUse KvTiers::run(std::span<const ThreadWork> threads, Picoseconds in_memory) {
+  return counted(path_->run(touched(setup_.geometry, threads), in_memory));
+}
+
+KvTierUse KvTiers::end_step() {
+  return counted(path_->end_step());
+}
+
+const std::optional<KvFailure>& KvTiers::failure() const {
+  return failure_ ? failure_ : path_->failure();
+}
+
+}  // namespace kvsim::model

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/metrics/storage_figures.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "sim/metrics/human.h"
+#include "sim/metrics/summary.h"
+#include "sim/run/tiered_kv.h"
+
+namespace kvsim::sim {
+namespace {
+
+constexpr double kHoursPerDay = 24;
+
+struct Sums {
+  double tokens = 0;
+  model::PagingUse paging;
+  model::KvTierUse tiers;
+};
+
+Sums sums_of(const RunRecord& record) {
+  Sums sums;
+  for (const StepResult& step : record.steps) {
+    if (step.mark.phase == trace::Phase::decode) {
+      ++sums.tokens;
+      sums.paging += step.paging;
+      sums.tiers += step.tiers;
+    }
+  }
+  return sums;
+}
+
+TierFigures tier_of(const char* name, const model::KvTierHits& hits, Bytes asked) {
+  return {.tier = name,
+          .share = asked > Bytes() ? ratio(hits.bytes, asked) : 0,
+          .latency = hits.blocks > 0 ? hits.time / hits.blocks : Picoseconds()};
+}
+
+void add_wear(const config::RunSpec& spec, const model::StorageCounters& counters, Picoseconds elapsed,
+              StorageFigures& figures) {
+  if (counters.host_written == Bytes()) {
+    return;
+  }
+  const double share_of_day = spec.workload.duty / kHoursPerDay;
+  const BytesPerSecond rate((counters.host_written / elapsed).count() * share_of_day);
+  const model::StorageWear wear = model::wear_of(*spec.device.storage, counters, rate);
+  figures.amplification = wear.write_amplification;
+  figures.days_to_endurance = wear.days_to_endurance;
+  figures.erases = counters.erases;
+}
+
+}  // namespace
+
+std::optional<StorageFigures> storage_figures(const config::RunSpec& spec, const RunRecord& record,
+                                              const Measurement& decode) {
+  if (!record.pages && !spec.engine.kv_tiers) {
+    return std::nullopt;
+  }
+  const Sums sums = sums_of(record);
+  StorageFigures figures{.part = spec.device.storage->name, .what = record.pages ? "weights" : "KV"};
+  figures.stall_share = decode.part(model::Owner::storage) / decode.picoseconds();
+  figures.written_bytes = record.storage.host_written.as_double() / sums.tokens;
+  if (record.pages) {
+    const model::PagingUse& use = sums.paging;
+    figures.read_bytes = use.read.as_double() / sums.tokens;
+    figures.hit_share = use.asked > use.read ? 1 - ratio(use.read, use.asked) : 0;
+    figures.major_faults = static_cast<double>(use.major_faults) / sums.tokens;
+    figures.cliff = max_context(spec);
+    return figures;
+  }
+  const model::KvTierUse& use = sums.tiers;
+  figures.read_bytes = record.storage.host_read.as_double() / sums.tokens;
+  figures.hit_share = use.asked() > Bytes() ? 1 - ratio(use.device.bytes, use.asked()) : 1;
+  figures.major_faults = static_cast<double>(use.major_faults) / sums.tokens;
+  figures.tiers = {tier_of("sram", use.sram, use.asked()), tier_of("dram", use.dram, use.asked()),
+                   tier_of("storage", use.device, use.asked())};
+  figures.cliff = tokens_in_memory(spec);
+  add_wear(spec, record.storage, Picoseconds(std::llround(decode.picoseconds())), figures);
+  return figures;
+}
+
+void add_tier_notes(const config::RunSpec& spec, const RunRecord& record, std::vector<std::string>& notes) {
+  const config::KvTierSpec& tiers = *spec.engine.kv_tiers;
+  const bool mapped = tiers.through == config::KvThrough::mapped;
+  const config::KvTierSpec plain;
+  if (mapped && tiers.write_batch != plain.write_batch) {
+    notes.emplace_back(
+        "engine.kv_tiers.write_batch has no effect: the kernel writes a mapped file's pages back when it "
+        "chooses");
+  }
+  if (!mapped && (tiers.read_ahead != plain.read_ahead || tiers.lock_current != plain.lock_current)) {
+    notes.emplace_back(
+        "engine.kv_tiers.read_ahead and lock_current have no effect: direct reads pass the page cache");
+  }
+  if (record.storage.host_read > Bytes()) {
+    notes.emplace_back(
+        "what storage writes into DRAM is not in DRAM's traffic and energy, and takes no bandwidth from the "
+        "cores");
+  }
+}
+
+}  // namespace kvsim::sim
