@@ -133,6 +133,10 @@ void check_kv_tiers(const RunSpec& run, const Place& place) {
   if (const std::string why = why_not(run); !why.empty()) {
     return place.error("engine.kv_tiers", why);
   }
+  if (run.engine.kv_tiers->file == KvFile::log && run.engine.kv.window > 0) {
+    place.error("engine.kv_tiers.file",
+                "in a log a token is written once, but engine.kv lets its place be used again; in_place can");
+  }
   const KvRowBytes row = kv_row_bytes(run.model, run.engine);
   const std::size_t before = place.errors().count();
   check_pages(run, row.k, "K", place);

@@ -22,12 +22,12 @@ enum class KvThrough { direct, mapped };
 /// A block is K or V of so many tokens in one layer. Every tier keeps what the one above it has.
 struct KvTierSpec {
   std::int64_t block = 128;       ///< tokens
-  Bytes sram;                     ///< for the newest blocks of all layers; 0: none
-  Bytes dram;                     ///< for the newest blocks of all layers
+  Bytes sram = {};                ///< for the newest blocks of all layers; 0: none
+  Bytes dram = {};                ///< for the newest blocks of all layers
   std::int64_t prefetch = 1;      ///< layers whose blocks are read ahead
   std::int64_t write_batch = 16;  ///< tokens that are written together
   KvFile file = KvFile::in_place;
-  std::optional<Bytes> extent;  ///< the file lies in pieces of this size; none: in one
+  std::optional<Bytes> extent = {};  ///< the file lies in pieces of this size; none: in one
   KvThrough through = KvThrough::direct;
   bool read_ahead = true;    ///< mapped: the kernel reads ahead (off: MADV_RANDOM)
   bool lock_current = true;  ///< mapped: the block that is being filled is locked

@@ -16,8 +16,8 @@ namespace kvsim::model {
 class DirectKv final : public KvPath {
  public:
   struct Setup {
-    KvGeometry geometry;
-    config::KvTierSpec tiers;
+    KvGeometry geometry = {};
+    config::KvTierSpec tiers = {};
     std::int64_t sram_blocks = 0;  ///< of each layer
     std::int64_t dram_blocks = 1;  ///< those in SRAM among them
   };
@@ -39,16 +39,16 @@ class DirectKv final : public KvPath {
     bool fetched = false;  ///< asked for
     std::int64_t reads = 0;
     std::int64_t writes = 0;  ///< under way
-    Picoseconds asked;
-    Picoseconds arrived;
+    Picoseconds asked = {};
+    Picoseconds arrived = {};
     std::int64_t filled = 0;  ///< cells
   };
   struct LayerState {
-    std::vector<Block> blocks;
-    std::deque<std::int64_t> order;  ///< the newest last
-    CellRange unwritten;             ///< cells whose batch is not full
-    std::int64_t reading = 0;        ///< requests
-    bool is_ahead = false;           ///< what is on the device has been asked for
+    std::vector<Block> blocks = {};
+    std::deque<std::int64_t> order = {};  ///< the newest last
+    CellRange unwritten = {};             ///< cells whose batch is not full
+    std::int64_t reading = 0;             ///< requests
+    bool is_ahead = false;                ///< what is on the device has been asked for
   };
   struct Transfer {
     std::int64_t layer = 0;  ///< of a log's entry the first

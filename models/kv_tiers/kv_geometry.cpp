@@ -14,7 +14,7 @@ using trace::Extent;
 struct Spot {
   std::int64_t layer = 0;
   bool is_v = false;
-  Bytes row;
+  Bytes row = {};
   std::int64_t cell = 0;
 };
 

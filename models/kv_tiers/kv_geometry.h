@@ -19,8 +19,8 @@ struct KvGeometry {
   trace::Address address = 0;
   std::int64_t layers = 1;
   std::int64_t cells = 1;  ///< of a layer
-  Bytes k_row;
-  Bytes v_row;             ///< 0: V is not kept
+  Bytes k_row = {};
+  Bytes v_row = {};        ///< 0: V is not kept
   std::int64_t block = 1;  ///< cells
 
   [[nodiscard]] std::int64_t blocks() const { return (cells + block - 1) / block; }
@@ -40,8 +40,8 @@ struct CellRange {
 /// What an operator does to a layer's cells.
 struct KvTouch {
   std::int64_t layer = 0;
-  std::vector<std::int64_t> read;  ///< blocks, each once, in order
-  std::vector<CellRange> written;
+  std::vector<std::int64_t> read = {};  ///< blocks, each once, in order
+  std::vector<CellRange> written = {};
 };
 
 /// Of extents beyond the cache nothing is told; none if no extent lies in it. Precondition: an operator

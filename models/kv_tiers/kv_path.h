@@ -17,8 +17,8 @@ namespace kvsim::model {
 /// Blocks asked for in one tier.
 struct KvTierHits {
   std::int64_t blocks = 0;  ///< K and V of a layer are one here
-  Bytes bytes;
-  Picoseconds time;  ///< until they could be used, summed over the blocks
+  Bytes bytes = {};
+  Picoseconds time = {};  ///< until they could be used, summed over the blocks
 
   KvTierHits& operator+=(const KvTierHits& other) {
     blocks += other.blocks;
@@ -30,10 +30,10 @@ struct KvTierHits {
 
 /// What the KV cache cost beyond memory.
 struct KvTierUse {
-  KvTierHits sram, dram, device;
-  Bytes read, written;  ///< by the device
+  KvTierHits sram = {}, dram = {}, device = {};
+  Bytes read = {}, written = {};  ///< by the device
   std::int64_t major_faults = 0;
-  Picoseconds stall;  ///< longer than with all of it in memory
+  Picoseconds stall = {};  ///< longer than with all of it in memory
 
   [[nodiscard]] Bytes asked() const { return sram.bytes + dram.bytes + device.bytes; }
   KvTierUse& operator+=(const KvTierUse& other) {

@@ -15,8 +15,8 @@ namespace kvsim::model {
 class KvTiers {
  public:
   struct Setup {
-    KvGeometry geometry;
-    config::KvTierSpec tiers;
+    KvGeometry geometry = {};
+    config::KvTierSpec tiers = {};
     std::int64_t sram_blocks = 0;  ///< of each layer,
     std::int64_t dram_blocks = 1;  ///< those in SRAM among them
     std::uint64_t seed = 1;

@@ -11,9 +11,9 @@ namespace kvsim::model {
 class MappedKv final : public KvPath {
  public:
   struct Setup {
-    KvGeometry geometry;
-    config::KvTierSpec tiers;
-    CacheSetup cache;
+    KvGeometry geometry = {};
+    config::KvTierSpec tiers = {};
+    CacheSetup cache = {};
   };
   /// `device` and `file` outlive it.
   MappedKv(BlockDevice& device, const KvFileMap& file, const Setup& setup);

@@ -21,19 +21,19 @@ struct TierFigures {
 
 /// Per decode token.
 struct StorageFigures {
-  std::string part;
-  std::string what;  ///< that is read from it: "weights", "KV"
+  std::string part = {};
+  std::string what = {};  ///< that is read from it: "weights", "KV"
   double read_bytes = 0;
   double written_bytes = 0;
   /// Bytes of `what` that did not have to be read, of those used; reads in vain count against.
   double hit_share = 0;
   double major_faults = 0;
-  double stall_share = 0;                   ///< of the token's time
-  std::optional<double> amplification;      ///< bytes programmed for each byte written; none: nothing was
-  std::optional<double> days_to_endurance;  ///< at workload.duty
-  std::int64_t erases = 0;                  ///< of superblocks, in all decode steps
-  std::vector<TierFigures> tiers;           ///< empty unless the KV cache is in tiers
-  std::int64_t cliff = 0;                   ///< tokens of context up to which nothing is read; 0: none
+  double stall_share = 0;                    ///< of the token's time
+  std::optional<double> amplification = {};  ///< bytes programmed for each byte written; none: nothing was
+  std::optional<double> days_to_endurance = {};  ///< at workload.duty
+  std::int64_t erases = 0;                       ///< of superblocks, in all decode steps
+  std::vector<TierFigures> tiers = {};           ///< empty unless the KV cache is in tiers
+  std::int64_t cliff = 0;                        ///< tokens of context up to which nothing is read; 0: none
 };
 
 /// None unless weights are paged or the KV cache is in tiers. `decode` is the sum of the decode steps, of
