@@ -140,6 +140,18 @@ TEST(DirectKv, BeginsWhereItIsPlaced) {
   EXPECT_EQ(use.dram.bytes, engine.geometry.row() * 9 * 2);
 }
 
+/// Where a ring of 32 cells begins again, the block being filled still has older tokens, which are on the
+/// device: they are read once.
+TEST(DirectKv, ABlockThatIsFilledAgainIsReadFirst) {
+  Engine engine(geometry(32), {.block = 8, .prefetch = 0, .write_batch = 8}, 2);
+  static_cast<void>(engine.tokens(0, 32));
+  const CellRange all{.first = 0, .end = 32};
+  const KvTierUse again = engine.step({.first = 0, .end = 1}, all);
+  EXPECT_EQ(again.device.blocks, 3 * 2) << "0, 1 and 2; the last of the ring is in memory";
+  const KvTierUse next = engine.step({.first = 1, .end = 2}, all);
+  EXPECT_EQ(next.device.blocks, 2 * 2) << "1 and 2";
+}
+
 TEST(DirectKv, WhatTheDeviceRefusesIsToldWithItsPlace) {
   Engine engine(geometry(), {.block = 8, .write_batch = 8}, 2);
   engine.disk.refuse_writes = true;
