@@ -25,7 +25,7 @@ const BadScenario kBadScenarios[] = {
      "main.yaml:1:1: model: ", "is missing; add it: the language model (an id of `kvsim list llms`"},
     {"model: llama3_8b\n", "main.yaml:1:1: device: ", "is missing"},
     {"device: rk3589\nmodel: llama3_8b\n",
-     "main.yaml:1:9: device: ", "unknown device 'rk3589', did you mean 'rk3588'?; known: raspberry_pi_5, "},
+     "main.yaml:1:9: device: ", "unknown device 'rk3589', did you mean 'rk3588'?; known: imx8m_mini, "},
     {kPlain + "engine: {weights: Q4_K_S}\n",
      "main.yaml:3:19: engine.weights: ", "unknown weight format 'Q4_K_S', did you mean 'Q4_K_M'?"},
     {kPlain + "engine: {kv: Q4_K}\n", "main.yaml:3:14: engine.kv: ", "made for weights"},
@@ -163,11 +163,12 @@ TEST_F(ScenarioTest, TellsAllMistakesOfAFileAtOnce) {
 }
 
 TEST_F(ScenarioTest, RefusesOverridesThatNoTableKnows) {
-  EXPECT_EQ(error_of(kPlain, {"engine.ubach=5"}),
-            "--set engine.ubach=5: engine.ubach: unknown key, did you mean 'ubatch'?; known here: weights, "
-            "kv, kv_cache, kv_layout, kv_block, kv_block_order, kv_row_alignment, ubatch, "
-            "context_padding, prefill_columns, kv_tile, kv_walk, kv_read_padding, v_transposed, repack, "
-            "sampler_operations, barrier, runtime_heap");
+  EXPECT_EQ(
+      error_of(kPlain, {"engine.ubach=5"}),
+      "--set engine.ubach=5: engine.ubach: unknown key, did you mean 'ubatch'?; known here: weights, "
+      "kv, kv_cache, kv_layout, kv_block, kv_block_order, kv_row_alignment, ubatch, "
+      "context_padding, prefill_columns, kv_tile, kv_walk, kv_read_padding, v_transposed, kv_tiers, repack, "
+      "sampler_operations, barrier, runtime_heap");
   EXPECT_THAT(error_of(kPlain, {"engine.ubatch.x=1"}),
               StartsWith("--set engine.ubatch.x=1: engine.ubatch: expects a whole number, found a map"));
   EXPECT_EQ(error_of(kPlain, {"device.clusters.2.count=1"}),

@@ -25,7 +25,7 @@ TEST(Catalogue, HasWhatIsShipped) {
                                                    "qwen3_30b_a3b", "deepseek_v2_lite", "mixtral_8x7b"}));
   EXPECT_THAT(catalogue_ids("formats"),
               ElementsAre("F16", "IQ4_XS", "Q2_K", "Q3_K_M", "Q4_0", "Q4_K_M", "Q8_0"));
-  EXPECT_THAT(catalogue_ids("cores"), ElementsAre("cortex_a55", "cortex_a76"));
+  EXPECT_THAT(catalogue_ids("cores"), ElementsAre("cortex_a53", "cortex_a55", "cortex_a76"));
 }
 
 TEST(Catalogue, EveryFileBelongsToAKind) {

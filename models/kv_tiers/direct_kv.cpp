@@ -163,13 +163,14 @@ void DirectKv::fetch(std::int64_t layer, std::int64_t index) {
   submit(StorageOp::read, pieces_, {.layer = layer, .block = index});
 }
 
-void DirectKv::fetch_ahead(std::int64_t layer) {
+/// Layers see the same tokens: what one has asked for, the next ones will.
+void DirectKv::fetch_ahead(std::int64_t layer, const std::vector<std::int64_t>& blocks) {
   LayerState& state = layers_[static_cast<std::size_t>(layer)];
   if (state.is_ahead) {
     return;
   }
   state.is_ahead = true;
-  for (const std::int64_t block : state.order) {
+  for (const std::int64_t block : blocks) {
     fetch(layer, block);
   }
 }
@@ -193,7 +194,7 @@ KvTierUse DirectKv::attend(const KvTouch& touch, Picoseconds in_memory) {
     fetch(touch.layer, block);
   }
   for (std::int64_t i = 1; i <= std::min(setup_.tiers.prefetch, layers - 1); ++i) {
-    fetch_ahead((touch.layer + i) % layers);
+    fetch_ahead((touch.layer + i) % layers, touch.read);
   }
   const Picoseconds begin = now_;
   wait_while([&layer] { return layer.reading; });

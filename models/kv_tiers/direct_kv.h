@@ -58,7 +58,7 @@ class DirectKv final : public KvPath {
   };
 
   void fetch(std::int64_t layer, std::int64_t block);
-  void fetch_ahead(std::int64_t layer);
+  void fetch_ahead(std::int64_t layer, const std::vector<std::int64_t>& blocks);
   KvTierUse attend(const KvTouch& touch, Picoseconds in_memory);
   [[nodiscard]] Picoseconds end_of(const std::vector<Picoseconds>& arrivals, std::int64_t blocks,
                                    Picoseconds in_memory) const;

@@ -20,13 +20,7 @@ KvTiers::KvTiers(const config::DeviceSpec& device, const Setup& setup)
       file_(setup.geometry, setup.tiers, setup.seed) {
   // A log grows; every other file has its room from the start.
   if (setup.tiers.file == config::KvFile::in_place) {
-    for (const FileExtent& extent : file_.extents()) {
-      if (!failure_ && !storage_.lay_out(extent.offset, extent.bytes)) {
-        failure_ = {fmt::format("a file of {}{} does not fit on it, which holds {}", to_text(file_.size()),
-                                setup.tiers.extent ? " scattered over twice that" : "",
-                                to_text(device.storage->capacity))};
-      }
-    }
+    lay_out(file_.extents());
   }
   if (setup.tiers.through == config::KvThrough::mapped) {
     path_ = std::make_unique<MappedKv>(block_device_, file_,
@@ -40,6 +34,28 @@ KvTiers::KvTiers(const config::DeviceSpec& device, const Setup& setup)
                                                        .sram_blocks = setup.sram_blocks,
                                                        .dram_blocks = setup.dram_blocks});
   }
+}
+
+void KvTiers::lay_out(const std::vector<FileExtent>& extents) {
+  for (const FileExtent& extent : extents) {
+    if (!failure_ && !storage_.lay_out(extent.offset, extent.bytes)) {
+      failure_ = {fmt::format("a file of {}{} does not fit on it, which holds {}", to_text(file_.size()),
+                              setup_.tiers.extent ? " scattered over twice that" : "",
+                              to_text(storage_.part().capacity))};
+    }
+  }
+}
+
+void KvTiers::begin_with(const CellTokens& cells) {
+  if (setup_.tiers.file == config::KvFile::log) {
+    std::vector<FileExtent> extents;
+    const std::int64_t batches = std::ssize(cells) / setup_.tiers.write_batch;
+    for (std::int64_t batch = 0; batch < batches; ++batch) {
+      file_.add_pieces(file_.entry(batch), extents);
+    }
+    lay_out(extents);
+  }
+  place(cells);
 }
 
 Picoseconds KvTiers::take_sram(std::vector<ThreadWork>& threads) const {

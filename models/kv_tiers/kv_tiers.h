@@ -24,7 +24,9 @@ class KvTiers {
   /// Precondition: the device has storage. A file that does not fit it is a failure(), not an error.
   KvTiers(const config::DeviceSpec& device, const Setup& setup);
 
-  /// As if a run had come to these cells: takes no time. Their contents are in the file.
+  /// Begins with these cells, which were written long ago.
+  void begin_with(const CellTokens& cells);
+  /// As if the run had come to these cells: takes no time.
   void place(const CellTokens& cells) { path_->place(cells); }
   /// Takes reads that SRAM serves out of the threads; the longest time that one of them has from it.
   Picoseconds take_sram(std::vector<ThreadWork>& threads) const;
@@ -36,6 +38,7 @@ class KvTiers {
   [[nodiscard]] const StorageDevice& storage() const { return storage_; }
 
  private:
+  void lay_out(const std::vector<FileExtent>& extents);
   KvTierUse counted(KvTierUse use);
 
   Setup setup_;

@@ -72,14 +72,14 @@ Picoseconds MappedKv::take(const Touched& touched, KvTierUse& use) {
 }
 
 /// MADV_WILLNEED, block by block, since a call reads no more than the longest request.
-void MappedKv::read_ahead_of(std::int64_t layer) {
-  for (std::int64_t block = 0; block < setup_.geometry.blocks(); ++block) {
-    if (layers_[static_cast<std::size_t>(layer)].filled[static_cast<std::size_t>(block)] > 0) {
-      for_each_side([&](bool is_v) {
-        const FileExtent at = range(layer, is_v, block);
+void MappedKv::read_ahead_of(std::int64_t layer, const std::vector<std::int64_t>& blocks) {
+  for (const std::int64_t block : blocks) {
+    for_each_side([&](bool is_v) {
+      const FileExtent at = range(layer, is_v, block);
+      if (at.bytes > Bytes()) {
         cache_.will_need(file_, at.offset, at.bytes, now_);
-      });
-    }
+      }
+    });
   }
 }
 
@@ -87,7 +87,7 @@ void MappedKv::read_ahead_of(std::int64_t layer) {
 KvTierUse MappedKv::read(const KvTouch& touch, Picoseconds in_memory) {
   const std::int64_t layers = setup_.geometry.layers;
   for (std::int64_t i = 1; i <= std::min(setup_.tiers.prefetch, layers - 1); ++i) {
-    read_ahead_of((touch.layer + i) % layers);
+    read_ahead_of((touch.layer + i) % layers, touch.read);
   }
   std::int64_t pages = 0;
   for (const std::int64_t block : touch.read) {

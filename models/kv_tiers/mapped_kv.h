@@ -36,7 +36,7 @@ class MappedKv final : public KvPath {
   template <class Visit>
   void for_each_side(Visit visit) const;
   KvTierUse read(const KvTouch& touch, Picoseconds in_memory);
-  void read_ahead_of(std::int64_t layer);
+  void read_ahead_of(std::int64_t layer, const std::vector<std::int64_t>& blocks);
   KvTierUse write(const KvTouch& touch, Picoseconds in_memory);
   void lock(LayerState& state, std::int64_t layer, std::int64_t block);
   Picoseconds take(const Touched& touched, KvTierUse& use);

@@ -115,7 +115,7 @@ TieredKv::TieredKv(const config::RunSpec& spec, const trace::Alloc& alloc)
     frames_.emplace(alloc.address, alloc.bytes, alloc.bytes - moved);
   }
   if (!failure() && spec.workload.cached > 0) {
-    place(spec.workload.cached);
+    tiers_.begin_with(cells_at(spec_, spec.workload.cached));
   }
 }
 

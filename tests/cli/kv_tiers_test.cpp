@@ -121,16 +121,25 @@ TEST(KvTiersCli, WhatTheDeviceRefusesIsAVerdictWithItsPlace) {
   const nlohmann::json read_only = json_of({"device.storage.read_only=true"});
   EXPECT_FALSE(read_only["verdict"]["fits"]);
   EXPECT_EQ(read_only["verdict"]["limit"], "storage");
-  EXPECT_EQ(read_only["verdict"]["token"], 1) << "the batch of tokens 496 to 511 is written with the first";
+  EXPECT_EQ(read_only["verdict"]["token"], 0) << "the last token of the prompt fills a batch";
   EXPECT_THAT(read_only["verdict"]["message"].get<std::string>(), HasSubstr("read-only"));
-  const nlohmann::json small = json_of({"device.storage.capacity=8 MiB"});
+  const Texts tiny = {"device.storage.flash.pages_per_block=16",
+                      "device.storage.flash.over_provisioning=0.9"};
+  const auto with = [&](const Texts& more) {
+    Texts all = tiny;
+    all.insert(all.end(), more.begin(), more.end());
+    return json_of(all);
+  };
+  const nlohmann::json small = with({"device.storage.capacity=8 MiB"});
   EXPECT_EQ(small["verdict"]["limit"], "storage");
   EXPECT_TRUE(small["verdict"]["token"].is_null());
   EXPECT_THAT(small["verdict"]["message"].get<std::string>(), HasSubstr("does not fit"));
   const nlohmann::json full =
-      json_of({"device.storage.capacity=12 MiB", "engine.kv_tiers.file=log", "workload.generate=128"});
+      with({"device.storage.capacity=12 MiB", "engine.kv_tiers.file=log", "workload.generate=128"});
   EXPECT_EQ(full["verdict"]["limit"], "storage");
-  EXPECT_GT(full["verdict"]["token"], 1);
+  EXPECT_EQ(full["verdict"]["token"], 48) << "12 MiB hold 34 batches of 16, tokens 0 to 543";
+  EXPECT_THAT(full["verdict"]["message"].get<std::string>(),
+              HasSubstr("a write of 352 KiB at 11968 KiB: device full"));
 }
 
 TEST(KvTiersCli, PagedWeightsAndTiersDoNotShareTheStorage) {
