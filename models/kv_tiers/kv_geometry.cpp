@@ -80,7 +80,9 @@ std::optional<KvTouch> touched(const KvGeometry& geometry, std::span<const Threa
         continue;
       }
       for (std::int64_t block = cells.first / geometry.block; block * geometry.block < cells.end; ++block) {
-        touch->read.push_back(block);
+        if (touch->read.empty() || touch->read.back() != block) {
+          touch->read.push_back(block);
+        }
       }
     }
   }

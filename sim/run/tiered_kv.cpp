@@ -123,10 +123,19 @@ void TieredKv::place(std::int64_t tokens) {
   tiers_.place(cells_at(spec_, tokens));
 }
 
-Operation TieredKv::placed(const Operation& asked) {
-  Operation rest = asked;
-  sram_ = tiers_.take_sram(rest.threads);
-  return frames_ ? frames_->placed(rest) : rest;
+const Operation& TieredKv::placed(const Operation& asked) {
+  const Operation* rest = &asked;
+  sram_ = Picoseconds();
+  if (spec_.engine.kv_tiers->sram > Bytes()) {
+    placed_ = asked;
+    sram_ = tiers_.take_sram(placed_.threads);
+    rest = &placed_;
+  }
+  if (frames_) {
+    placed_ = frames_->placed(*rest);
+    rest = &placed_;
+  }
+  return *rest;
 }
 
 Bytes TieredKv::end() const {

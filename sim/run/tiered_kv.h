@@ -33,8 +33,9 @@ class TieredKv {
 
   /// As if a run had come to so many tokens.
   void place(std::int64_t tokens);
-  /// The operation without what SRAM serves, at physical addresses.
-  [[nodiscard]] Operation placed(const Operation& asked);
+  /// The operation without what SRAM serves, at physical addresses; valid until the next call, and as long as
+  /// `asked`.
+  [[nodiscard]] const Operation& placed(const Operation& asked);
   /// Behind the last address of the stream.
   [[nodiscard]] Bytes end() const;
 
@@ -54,6 +55,7 @@ class TieredKv {
   Bytes bytes_;
   model::KvTiers tiers_;
   std::optional<FrameMap> frames_;
+  Operation placed_;
   Picoseconds sram_;  ///< of the operation last placed
 };
 
