@@ -2,6 +2,8 @@
 #include "models/kv_tiers/kv_file_map.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -22,15 +24,43 @@ std::uint64_t mixed(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+
+/// The product; the largest number if it does not fit.
+Bytes saturated(std::initializer_list<std::int64_t> factors) {
+  std::int64_t product = 1;
+  for (const std::int64_t factor : factors) {
+    if (__builtin_mul_overflow(product, factor, &product)) {
+      return Bytes(kMost);
+    }
+  }
+  return Bytes(product);
+}
+
+/// All layers' K and V of a batch, in whole sectors.
+Bytes entry_bytes(const KvGeometry& g, const config::KvTierSpec& tiers) {
+  const Bytes bytes = saturated({g.row().count(), g.layers, tiers.write_batch});
+  return bytes.count() > kMost - kKvSector ? Bytes(kMost) : Bytes(round_up(bytes.count(), kKvSector));
+}
+
+/// In whole pages.
+Bytes file_bytes(const KvGeometry& g, const config::KvTierSpec& tiers) {
+  const std::int64_t batches = (g.cells - 1) / tiers.write_batch + 1;
+  const Bytes bytes = tiers.file == config::KvFile::log
+                          ? saturated({entry_bytes(g, tiers).count(), batches})
+                          : saturated({g.row().count(), g.block, g.blocks(), g.layers});
+  return bytes.count() > kMost - kPageBytes ? Bytes(kMost) : Bytes(round_up(bytes.count(), kPageBytes));
+}
+
 }  // namespace
 
 KvFileMap::KvFileMap(const KvGeometry& geometry, const config::KvTierSpec& tiers, std::uint64_t seed)
     : geometry_(geometry),
       is_log_(tiers.file == config::KvFile::log),
       batch_(tiers.write_batch),
-      entry_(round_up(geometry.row().count() * geometry.layers * tiers.write_batch, kKvSector)),
-      size_(is_log_ ? entry_ * (round_up(geometry.cells, batch_) / batch_)
-                    : geometry.block_bytes() * geometry.blocks() * geometry.layers) {
+      entry_(entry_bytes(geometry, tiers)),
+      size_(file_bytes(geometry, tiers)) {
+  check(size_.count() < kMost, "the file's size fits its type");
   if (tiers.extent && *tiers.extent < size_) {
     extent_ = *tiers.extent;
     size_ = Bytes(round_up(size_.count(), extent_.count()));
@@ -39,9 +69,16 @@ KvFileMap::KvFileMap(const KvGeometry& geometry, const config::KvTierSpec& tiers
     for (std::size_t i = slots_.size(); i > 1; --i) {
       std::swap(slots_[i - 1], slots_[mixed(seed + i) % i]);
     }
-  } else {
-    size_ = Bytes(round_up(size_.count(), kPageBytes));
   }
+}
+
+Bytes KvFileMap::span(const KvGeometry& geometry, const config::KvTierSpec& tiers) {
+  const Bytes size = file_bytes(geometry, tiers);
+  if (!tiers.extent || *tiers.extent >= size) {
+    return size;
+  }
+  const std::int64_t pieces = (size.count() - 1) / tiers.extent->count() + 1;
+  return saturated({pieces, tiers.extent->count(), 2});
 }
 
 /// Every other piece of the span is somebody else's.

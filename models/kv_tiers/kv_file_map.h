@@ -16,11 +16,12 @@ inline constexpr std::int64_t kKvSector = 512;
 
 class KvFileMap {
  public:
+  /// Precondition: the span is less than the largest number.
   KvFileMap(const KvGeometry& geometry, const config::KvTierSpec& tiers, std::uint64_t seed);
 
+  /// Of the device, from its beginning, that the file lies within; the largest number if that is larger.
+  [[nodiscard]] static Bytes span(const KvGeometry& geometry, const config::KvTierSpec& tiers);
   [[nodiscard]] Bytes size() const { return size_; }
-  /// Of the device, from its beginning, that the file lies within.
-  [[nodiscard]] Bytes span() const { return extent_ > Bytes() ? size_ * 2 : size_; }
   /// The file's pieces in order.
   [[nodiscard]] std::vector<FileExtent> extents() const;
 

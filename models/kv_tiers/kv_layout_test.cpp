@@ -95,7 +95,7 @@ void expect_disjoint(const config::KvTierSpec& tiers, Bytes k_row, Bytes v_row) 
       for (const FileExtent& piece : pieces) {
         EXPECT_EQ(piece.offset.count() % kKvSector, 0);
         EXPECT_EQ(piece.bytes.count() % kKvSector, 0);
-        EXPECT_LE(piece.offset + piece.bytes, file.span());
+        EXPECT_LE(piece.offset + piece.bytes, KvFileMap::span(g, tiers));
         bytes += piece.bytes;
       }
       EXPECT_GE(bytes, g.row());
@@ -132,6 +132,17 @@ TEST(KvFileMap, ABlockIsOneRequestForEachOfKAndVUnlessItIsCut) {
   const auto cut = pieces({.block = 8, .write_batch = 8, .extent = 4_KiB});
   EXPECT_EQ(cut.size(), 3U) << "8 KiB of K in two extents, 4 KiB of V in one";
   EXPECT_EQ(cut[0].bytes, 4_KiB);
+}
+
+TEST(KvFileMap, ASizeThatDoesNotFitItsTypeIsTheLargest) {
+  KvGeometry g = geometry();
+  g.cells = std::int64_t{1} << 24;
+  g.layers = 1 << 20;
+  g.k_row = g.v_row = Bytes(1 << 20);
+  for (const config::KvFile kind : {config::KvFile::in_place, config::KvFile::log}) {
+    EXPECT_EQ(KvFileMap::span(g, {.block = 8, .write_batch = 4, .file = kind, .extent = 4_KiB}).count(),
+              std::numeric_limits<std::int64_t>::max());
+  }
 }
 
 TEST(KvFileMap, AnEntryOfALogHoldsABatchOfAllLayers) {

@@ -2,6 +2,7 @@
 #include "models/kv_tiers/kv_tiers.h"
 
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -16,19 +17,26 @@ KvTiers::KvTiers(const config::DeviceSpec& device, const Setup& setup)
     : setup_(setup),
       sram_rate_(device.llc.bandwidth),
       storage_(*device.storage, {.seed = setup.seed}),
-      block_device_(storage_),
-      file_(setup.geometry, setup.tiers, setup.seed) {
-  // A log grows; every other file has its room from the start.
+      block_device_(storage_) {
+  // A log grows, if it may lie in one piece; every other file has its room from the start.
+  const bool grows = setup.tiers.file == config::KvFile::log && !setup.tiers.extent;
+  const Bytes span = KvFileMap::span(setup.geometry, setup.tiers);
+  if (span > device.storage->capacity &&
+      (!grows || span.count() == std::numeric_limits<std::int64_t>::max())) {
+    refuse_file();
+    return;
+  }
+  file_.emplace(setup.geometry, setup.tiers, setup.seed);
   if (setup.tiers.file == config::KvFile::in_place) {
-    lay_out(file_.extents());
+    lay_out(file_->extents());
   }
   if (setup.tiers.through == config::KvThrough::mapped) {
-    path_ = std::make_unique<MappedKv>(block_device_, file_,
+    path_ = std::make_unique<MappedKv>(block_device_, *file_,
                                        MappedKv::Setup{.geometry = setup.geometry,
                                                        .tiers = setup.tiers,
                                                        .cache = system_setup(device, setup.tiers.dram)});
   } else {
-    path_ = std::make_unique<DirectKv>(block_device_, file_,
+    path_ = std::make_unique<DirectKv>(block_device_, *file_,
                                        DirectKv::Setup{.geometry = setup.geometry,
                                                        .tiers = setup.tiers,
                                                        .sram_blocks = setup.sram_blocks,
@@ -36,12 +44,16 @@ KvTiers::KvTiers(const config::DeviceSpec& device, const Setup& setup)
   }
 }
 
+void KvTiers::refuse_file() {
+  failure_ = {fmt::format("a file that spans {} does not fit on it, which holds {}",
+                          to_text(KvFileMap::span(setup_.geometry, setup_.tiers)),
+                          to_text(storage_.part().capacity))};
+}
+
 void KvTiers::lay_out(const std::vector<FileExtent>& extents) {
   for (const FileExtent& extent : extents) {
     if (!failure_ && !storage_.lay_out(extent.offset, extent.bytes)) {
-      failure_ = {fmt::format("a file of {}{} does not fit on it, which holds {}", to_text(file_.size()),
-                              setup_.tiers.extent ? " scattered over twice that" : "",
-                              to_text(storage_.part().capacity))};
+      refuse_file();
     }
   }
 }
@@ -51,7 +63,7 @@ void KvTiers::begin_with(const CellTokens& cells) {
     std::vector<FileExtent> extents;
     const std::int64_t batches = std::ssize(cells) / setup_.tiers.write_batch;
     for (std::int64_t batch = 0; batch < batches; ++batch) {
-      file_.add_pieces(file_.entry(batch), extents);
+      file_->add_pieces(file_->entry(batch), extents);
     }
     lay_out(extents);
   }
@@ -95,7 +107,7 @@ KvTierUse KvTiers::end_step() {
 }
 
 const std::optional<KvFailure>& KvTiers::failure() const {
-  return failure_ ? failure_ : path_->failure();
+  return failure_ || !path_ ? failure_ : path_->failure();
 }
 
 }  // namespace kvsim::model

@@ -21,7 +21,8 @@ class KvTiers {
     std::int64_t dram_blocks = 1;  ///< those in SRAM among them
     std::uint64_t seed = 1;
   };
-  /// Precondition: the device has storage. A file that does not fit it is a failure(), not an error.
+  /// Precondition: the device has storage. A file that does not fit it is a failure(), not an error; nothing
+  /// but that can be asked for then.
   KvTiers(const config::DeviceSpec& device, const Setup& setup);
 
   /// Begins with these cells, which were written long ago.
@@ -38,6 +39,7 @@ class KvTiers {
   [[nodiscard]] const StorageDevice& storage() const { return storage_; }
 
  private:
+  void refuse_file();
   void lay_out(const std::vector<FileExtent>& extents);
   KvTierUse counted(KvTierUse use);
 
@@ -45,7 +47,7 @@ class KvTiers {
   BytesPerSecond sram_rate_;
   StorageDevice storage_;
   StorageBlockDevice block_device_;
-  KvFileMap file_;
+  std::optional<KvFileMap> file_;
   std::unique_ptr<KvPath> path_;
   std::optional<KvFailure> failure_;
   Bytes read_, written_;  ///< by the device so far

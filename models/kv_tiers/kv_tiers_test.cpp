@@ -85,7 +85,8 @@ TEST(KvTiers, AFileThatDoesNotFitIsAResult) {
   const KvGeometry g = geometry(32 * 1024);
   const KvTiers tiers(board(), {.geometry = g, .tiers = {.block = 16, .write_batch = 16}, .dram_blocks = 4});
   ASSERT_TRUE(tiers.failure());
-  EXPECT_THAT(tiers.failure()->what, HasSubstr("a file of 128 MiB does not fit on it, which holds 64 MiB"));
+  EXPECT_THAT(tiers.failure()->what,
+              HasSubstr("a file that spans 128 MiB does not fit on it, which holds 64 MiB"));
 }
 
 /// A log takes room as it grows.
@@ -140,19 +141,19 @@ TEST(KvTiers, MappedCacheThatDoesNotFitReadsNearlyAllOfItAgain) {
   EXPECT_GT(single.stall, use.stall);
 }
 
-TEST(KvTiers, LockedBlocksTakeTheMemoryOfOthers) {
-  const KvGeometry g = geometry(2048);
-  const auto read = [&](bool lock) {
+TEST(KvTiers, LockedBlocksThatLeaveNoMemoryAreAResult) {
+  const KvGeometry g = geometry();
+  const auto failure = [&](bool lock) {
     config::KvTierSpec spec = mapped();
-    spec.dram = 6144_KiB;
+    spec.dram = 64_KiB;
     spec.lock_current = lock;
-    KvTiers tiers(board(), {.geometry = g, .tiers = spec, .dram_blocks = 64});
-    static_cast<void>(decode(tiers, g, 0, 1800));
-    EXPECT_FALSE(tiers.failure());
-    return decode(tiers, g, 1800, 1816).read;
+    KvTiers tiers(board(), {.geometry = g, .tiers = spec, .dram_blocks = 1});
+    static_cast<void>(decode(tiers, g, 0, 40));
+    return tiers.failure();
   };
-  EXPECT_GT(read(true), 0_B);
-  EXPECT_GT(read(false), 0_B);
+  EXPECT_FALSE(failure(false));
+  ASSERT_TRUE(failure(true));
+  EXPECT_EQ(failure(true)->what, "locked blocks take all of the page cache's 64 KiB");
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "configs/error/error.h"
 #include "traces/kv_cache/kv_cache.h"
 #include "traces/workload/kv_classes.h"
@@ -20,7 +22,12 @@ KvGeometry geometry_of(const config::RunSpec& spec, const trace::Alloc& alloc) {
                       .v_row = row.v,
                       .block = spec.engine.kv_tiers->block};
   geometry.cells = alloc.bytes.count() / (geometry.row().count() * geometry.layers);
-  check(geometry.bytes() == alloc.bytes, "a KV cache in tiers is [layer][K, V][token]");
+  if (geometry.cells < 1 || geometry.bytes() != alloc.bytes) {
+    throw UserError(
+        fmt::format("the access stream's KV cache has {} B, not that of engine.kv_tiers' model and "
+                    "formats: record it again",
+                    alloc.bytes.count()));
+  }
   return geometry;
 }
 
@@ -94,8 +101,8 @@ std::vector<trace::Alloc> in_memory(const config::RunSpec& spec, const trace::Al
 }
 
 bool file_fits(const config::RunSpec& spec, const trace::Alloc& alloc) {
-  const model::KvFileMap file(geometry_of(spec, alloc), *spec.engine.kv_tiers, 1);
-  return file.span() <= spec.device.storage->capacity;
+  const Bytes span = model::KvFileMap::span(geometry_of(spec, alloc), *spec.engine.kv_tiers);
+  return span <= spec.device.storage->capacity;
 }
 
 std::int64_t tokens_in_memory(const config::RunSpec& spec) {
