@@ -152,6 +152,14 @@ TEST(DirectKv, ABlockThatIsFilledAgainIsReadFirst) {
   EXPECT_EQ(next.device.blocks, 2 * 2) << "1 and 2";
 }
 
+TEST(DirectKv, ABatchThatIsLeftIsWrittenAsFarAsItCame) {
+  Engine engine(geometry(), {.block = 8, .write_batch = 8}, 8);
+  static_cast<void>(engine.step({.first = 0, .end = 3}, {.first = 0, .end = 3}));
+  EXPECT_EQ(engine.disk.written, 0_B);
+  static_cast<void>(engine.step({.first = 17, .end = 18}, {.first = 0, .end = 18}));
+  EXPECT_EQ(engine.disk.written, engine.geometry.row() * 3 * 2);
+}
+
 TEST(DirectKv, WhatTheDeviceRefusesIsToldWithItsPlace) {
   Engine engine(geometry(), {.block = 8, .write_batch = 8}, 2);
   engine.disk.refuse_writes = true;

@@ -105,7 +105,16 @@ bool file_fits(const config::RunSpec& spec, const trace::Alloc& alloc) {
   return span <= spec.device.storage->capacity;
 }
 
+/// The live tokens of a window begin and end within a block, as sinks do, and a full one keeps room for the
+/// next.
 std::int64_t tokens_in_memory(const config::RunSpec& spec) {
+  const config::KvSpec& kv = spec.engine.kv;
+  const std::int64_t block = spec.engine.kv_tiers->block;
+  const auto blocks_of = [block](std::int64_t tokens) { return (tokens + block - 1) / block; };
+  const std::int64_t live = blocks_of(kv.window) + 1 + blocks_of(kv.sinks) + 1;
+  if (kv.window > 0 && live <= config::tier_blocks(spec, spec.engine.kv_tiers->dram)) {
+    return spec.model.context;
+  }
   return config::tier_blocks(spec, spec.engine.kv_tiers->dram) * spec.engine.kv_tiers->block;
 }
 

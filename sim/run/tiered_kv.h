@@ -23,7 +23,8 @@ namespace kvsim::sim {
 /// Whether the device's storage has room for the file. Precondition: is_tiered().
 [[nodiscard]] bool file_fits(const config::RunSpec& spec, const trace::Alloc& alloc);
 
-/// Tokens of context up to which nothing is read from storage.
+/// Tokens of context up to which nothing is read from storage, but where a window's ring begins again; the
+/// model's own if all that a window keeps is in memory.
 [[nodiscard]] std::int64_t tokens_in_memory(const config::RunSpec& spec);
 
 class TieredKv {

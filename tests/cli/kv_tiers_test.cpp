@@ -98,6 +98,10 @@ TEST(KvTiersCli, AWindowKeepsWhatIsReadFlat) {
   const double shallow = read(1100);
   EXPECT_GT(shallow, 0);
   EXPECT_NEAR(read(1900) / shallow, 1, 0.15);
+  const nlohmann::json fits = json_of({"engine.kv=f16+window=508+sinks=4", "engine.kv_tiers.dram=64 MiB",
+                                       "workload.prompt=1900", "workload.cached=1899"});
+  EXPECT_EQ(fits["storage"]["cliff_tokens"], 2048) << "the model's own";
+  EXPECT_LT(fits["storage"]["read_bytes_per_token"], 128 * kToken);
 }
 
 TEST(KvTiersCli, FidelitiesAgree) {
