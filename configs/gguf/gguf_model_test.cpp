@@ -189,7 +189,7 @@ TEST_F(GgufModel, WhatCannotBeRunIsRefusedWithWhatCan) {
   EXPECT_THAT(refusal(with([](Llama& l) { l.file.u32("split.count", 3); })),
               HasSubstr("one part of several"));
   EXPECT_THAT(refusal(with([](Llama& l) { l.tensor("odd", {256}, 21); })),
-              AllOf(HasSubstr("'odd' is stored as IQ3_S"), HasSubstr("known: F16, F32")));
+              AllOf(HasSubstr("'odd' is stored as IQ3_S"), HasSubstr("known: BF16, F16, F32")));
   EXPECT_THAT(refusal(with([](Llama& l) { l.file.tensors.erase(l.file.tensors.begin() + 2); })),
               HasSubstr("no tensor 'blk.0.attn_q.weight'"));
   EXPECT_EQ(refusal(with([](Llama& l) { l.key("expert_count", 0); })), "no error");

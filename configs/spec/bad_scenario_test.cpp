@@ -24,8 +24,8 @@ const BadScenario kBadScenarios[] = {
     {"device: rk3588\n",
      "main.yaml:1:1: model: ", "is missing; add it: the language model (an id of `kvsim list llms`"},
     {"model: llama3_8b\n", "main.yaml:1:1: device: ", "is missing"},
-    {"device: rk3589\nmodel: llama3_8b\n",
-     "main.yaml:1:9: device: ", "unknown device 'rk3589', did you mean 'rk3588'?; known: raspberry_pi_5, "},
+    {"device: rk3589\nmodel: llama3_8b\n", "main.yaml:1:9: device: ",
+     "unknown device 'rk3589', did you mean 'rk3588'?; known: imx8m_mini, oneplus_15r, "},
     {kPlain + "engine: {weights: Q4_K_S}\n",
      "main.yaml:3:19: engine.weights: ", "unknown weight format 'Q4_K_S', did you mean 'Q4_K_M'?"},
     {kPlain + "engine: {kv: Q4_K}\n", "main.yaml:3:14: engine.kv: ", "made for weights"},
@@ -40,7 +40,9 @@ const BadScenario kBadScenarios[] = {
      "main.yaml:3:40: workload.generate: ", "are 16777217 tokens together"},
     {kPlain + "workloads: {prompt: 1}\n",
      "main.yaml:3:1: workloads: ", "unknown key, did you mean 'workload'?"},
-    {kPlain + "memory: mapped\n", "main.yaml:3:9: memory: ", "expects a map with the keys weights"},
+    {kPlain + "memory: mapped\n", "main.yaml:3:9: memory: ", "expects a map with the keys weights, load"},
+    {kPlain + "memory: {weights: anonymous, load: on_demand}\n",
+     "main.yaml:3:36: memory.load: ", "but memory.weights is anonymous"},
     {kPlain + "run: {relative_error: 0}\n",
      "main.yaml:3:23: run.relative_error: ", "allowed is 0.0001 to 0.5"},
     {"device: {extends: rk3588, os: {reserve: 20 EB}}\nmodel: llama3_8b\n",
@@ -95,6 +97,24 @@ const BadScenario kBadScenarios[] = {
      "main.yaml:2:", "model.local.window: is missing"},
     {"device: rk3588\nmodel: {extends: qwen3_30b_a3b, experts: {used: 129}}\n",
      "main.yaml:2:49: model.experts.used: ", "a token takes 129 of 128 experts"},
+    {kPlain + "engine: {experts: {place: streamed}}\n",
+     "main.yaml:3:27: engine.experts.place: ", "llama3_8b has no experts to stream"},
+    {kPlain + "engine: {experts: {cache: 1 GiB}}\n",
+     "main.yaml:3:10: engine.experts: ", "give place: streamed, or leave them out"},
+    {"device: {extends: rk3588, storage: none}\nmodel: qwen3_30b_a3b\nengine: {experts: {place: streamed}}\n",
+     "main.yaml:3:27: engine.experts.place: ", "need a device.storage"},
+    {"device: rk3588\nmodel: qwen3_30b_a3b\nengine: {repack: true, experts: {place: streamed}}\n",
+     "main.yaml:3:18: engine.repack: ", "as they lie in the file"},
+    {"device: rk3588\nmodel: qwen3_30b_a3b\nengine: {experts: {place: streamed, policy: pinned}}\n",
+     "main.yaml:3:45: engine.experts.policy: ", "no room for pinned experts"},
+    {"device: rk3588\nmodel: qwen3_30b_a3b\nengine: {experts: {place: streamed, request: 1 KiB}}\n",
+     "main.yaml:3:46: engine.experts.request: ", "allowed is 4 KiB to 64 MiB"},
+    {"device: rk3588\nmodel: qwen3_30b_a3b\nengine: {experts: {place: streamed, in_flight: 0}}\n",
+     "main.yaml:3:48: engine.experts.in_flight: ", "allowed is 1 to 256"},
+    {"device: rk3588\nmodel: qwen3_30b_a3b\nengine: {experts: {place: streamed, size: 1 GiB}}\n",
+     "main.yaml:3:37: engine.experts.size: ", "unknown key"},
+    {"device: {extends: rk3588, storage: none, os: {swap: 1 GiB}}\nmodel: llama3_8b\n",
+     "main.yaml:1:53: device.os.swap: ", "needs a device.storage"},
     {"device: rk3588\nmodel: {extends: qwen3_30b_a3b, experts: {dense_layers: 48}}\n",
      "main.yaml:2:57: model.experts.dense_layers: ", "48 of 48 layers have no experts"},
     {"device: rk3588\nmodel: {extends: phi3_mini, experts: {count: 8, used: 2, ffn: 512}}\n",
@@ -163,11 +183,13 @@ TEST_F(ScenarioTest, TellsAllMistakesOfAFileAtOnce) {
 }
 
 TEST_F(ScenarioTest, RefusesOverridesThatNoTableKnows) {
-  EXPECT_EQ(error_of(kPlain, {"engine.ubach=5"}),
-            "--set engine.ubach=5: engine.ubach: unknown key, did you mean 'ubatch'?; known here: weights, "
-            "kv, kv_cache, kv_layout, kv_block, kv_block_order, kv_row_alignment, ubatch, "
-            "context_padding, prefill_columns, kv_tile, kv_walk, kv_read_padding, v_transposed, repack, "
-            "sampler_operations, barrier, runtime_heap");
+  EXPECT_EQ(
+      error_of(kPlain, {"engine.ubach=5"}),
+      "--set engine.ubach=5: engine.ubach: unknown key, did you mean 'ubatch'?; known here: weights, "
+      "kv, kv_cache, kv_layout, kv_block, kv_block_order, kv_row_alignment, ubatch, "
+      "context_padding, prefill_columns, kv_tile, kv_walk, kv_read_padding, v_transposed, kv_tiers, repack, "
+      "experts, "
+      "sampler_operations, barrier, runtime_heap");
   EXPECT_THAT(error_of(kPlain, {"engine.ubatch.x=1"}),
               StartsWith("--set engine.ubatch.x=1: engine.ubatch: expects a whole number, found a map"));
   EXPECT_EQ(error_of(kPlain, {"device.clusters.2.count=1"}),
@@ -221,7 +243,7 @@ TEST_F(ScenarioTest, MistakesInOtherFilesAreToldThere) {
       error_of("device: board.yaml\nmodel: llama3_8b\n"),
       "board.yaml:3:9: device.os.page: '4' has no unit; write it as 4 B, 4 MiB, ... (a size in bytes)\n"
       "board.yaml:4:3: device.os.pages: unknown key, did you mean 'page'?; known here: firmware, reserve, "
-      "page, read_ahead, minor_fault, major_fault");
+      "page, read_ahead, minor_fault, major_fault, swap");
   write("list.yaml", "[1, 2]\n");
   EXPECT_THAT(error_of("device: list.yaml\nmodel: llama3_8b\n"),
               StartsWith("list.yaml:1:1: device: expects a map, found"));

@@ -13,10 +13,10 @@ namespace kvsim::config {
 namespace {
 
 constexpr std::array kKinds{
-    CatalogueKind{"devices", "device"},      CatalogueKind{"dram", "DRAM part"},
-    CatalogueKind{"llms", "model"},          CatalogueKind{"formats", "weight format"},
-    CatalogueKind{"cores", "core"},          CatalogueKind{"tensor_types", "tensor type"},
-    CatalogueKind{"storage", "storage part"}};
+    CatalogueKind{"devices", "device"},       CatalogueKind{"dram", "DRAM part"},
+    CatalogueKind{"llms", "model"},           CatalogueKind{"formats", "weight format"},
+    CatalogueKind{"cores", "core"},           CatalogueKind{"tensor_types", "tensor type"},
+    CatalogueKind{"storage", "storage part"}, CatalogueKind{"masters", "master"}};
 constexpr std::string_view kEnding = ".yaml";
 
 std::string folder_path(std::string_view kind) {

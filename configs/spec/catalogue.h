@@ -20,7 +20,8 @@ struct CatalogueFile {
 /// All files, sorted by path. Written at build time by configs/catalogue/embed.cmake.
 [[nodiscard]] std::span<const CatalogueFile> catalogue_files();
 
-/// A folder of the catalogue: "devices", "dram", "llms", "formats", "cores", "tensor_types" or "storage".
+/// A folder of the catalogue: "devices", "dram", "llms", "formats", "cores", "tensor_types", "storage" or
+/// "masters".
 struct CatalogueKind {
   std::string_view folder;
   std::string_view noun;  ///< one entry, in words: "device"

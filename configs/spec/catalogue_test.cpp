@@ -24,8 +24,8 @@ TEST(Catalogue, HasWhatIsShipped) {
                                                    "qwen2_5_0_5b", "qwen3_0_6b", "qwen3_1_7b", "phi3_mini",
                                                    "qwen3_30b_a3b", "deepseek_v2_lite", "mixtral_8x7b"}));
   EXPECT_THAT(catalogue_ids("formats"),
-              ElementsAre("F16", "IQ4_XS", "Q2_K", "Q3_K_M", "Q4_0", "Q4_K_M", "Q8_0"));
-  EXPECT_THAT(catalogue_ids("cores"), ElementsAre("cortex_a55", "cortex_a76"));
+              ElementsAre("BF16", "F16", "F32", "IQ4_XS", "Q2_K", "Q3_K_M", "Q4_0", "Q4_K_M", "Q8_0"));
+  EXPECT_THAT(catalogue_ids("cores"), ElementsAre("cortex_a53", "cortex_a55", "cortex_a76"));
 }
 
 TEST(Catalogue, EveryFileBelongsToAKind) {
@@ -43,7 +43,7 @@ TEST(Catalogue, KnowsWhatItDoesNotHave) {
   EXPECT_EQ(
       message_of([] { static_cast<void>(catalogue_ids("device")); }),
       "the catalogue has no 'device', did you mean 'devices'?; it has devices, dram, llms, formats, cores, "
-      "tensor_types, storage");
+      "tensor_types, storage, masters");
 }
 
 void for_each_scalar(const Value& value, const auto& action) {

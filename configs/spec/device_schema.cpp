@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "configs/spec/address_map.h"
+#include "configs/spec/board_check.h"
 #include "configs/spec/dram_refresh.h"
 #include "configs/spec/named_map.h"
 #include "configs/spec/schemas.h"
@@ -80,6 +81,78 @@ void complete_device(DeviceSpec& device, const Place& place) {
       {.channels = device.controller.channels, .ranks = device.controller.ranks, .line = device.llc.line});
 }
 
+/// Streams of the memory path are 64: each core has one, each DMA engine one, each driver that copies one.
+constexpr std::size_t kMostMasters = 8;
+constexpr std::size_t kMostStreams = 64;
+
+std::optional<std::int64_t> core_of(const MasterSpec& master) {
+  if (master.radio) {
+    return master.radio->core;
+  }
+  return master.load ? std::optional(master.load->core) : std::nullopt;
+}
+
+void check_engines(const DeviceSpec& device, const Place& place) {
+  for (std::size_t i = 0; i < device.masters.size(); ++i) {
+    const MasterUse& use = device.masters[i];
+    for (std::size_t before = 0; before < i; ++before) {
+      const MasterUse& first = device.masters[before];
+      const bool shared = !use.master.engine.empty() && use.master.engine == first.master.engine;
+      if (shared && (first.master.lines != use.master.lines || first.qos != use.qos ||
+                     first.bandwidth != use.bandwidth || first.window != use.window)) {
+        place.error(
+            fmt::format("masters.{}", i),
+            fmt::format(
+                "shares the DMA engine '{}' with {}: give both the same lines, qos, bandwidth and window",
+                use.master.engine, first.master.name));
+      }
+    }
+  }
+}
+
+void check_masters(const DeviceSpec& device, const Place& place) {
+  if (device.masters.size() > kMostMasters) {
+    place.error("masters",
+                fmt::format("{} masters; at most {} are supported", device.masters.size(), kMostMasters));
+  }
+  if (!device.masters.empty() &&
+      static_cast<std::size_t>(core_count(device)) + 2 * device.masters.size() > kMostStreams) {
+    place.error("masters",
+                fmt::format("{} masters beside {} cores are more than the {} streams that memory serves",
+                            device.masters.size(), core_count(device), kMostStreams));
+  }
+  double promised = 0;
+  double wanted = 0;
+  Bytes buffers;
+  for (std::size_t i = 0; i < device.masters.size(); ++i) {
+    const MasterUse& use = device.masters[i];
+    promised += use.qos == QosMode::regulator ? use.bandwidth->count() : 0;
+    wanted += use.master.scan ? mean_rate(use.master).count() : 0;
+    buffers += buffer_bytes(use.master);
+    if (const auto core = core_of(use.master); core && *core >= core_count(device)) {
+      place.error(fmt::format("masters.{}.master", i),
+                  fmt::format("core {} of {}: the device has cores 0 to {}", *core, use.master.name,
+                              core_count(device) - 1));
+    }
+  }
+  const double peak = peak_bandwidth(device).count();
+  if (promised > peak) {
+    place.error("masters", fmt::format("regulators are promised {} together; the peak is {}",
+                                       to_text(BytesPerSecond(promised)), to_text(BytesPerSecond(peak))));
+  }
+  if (wanted > peak) {
+    place.error(
+        "masters",
+        fmt::format("screens and sensors move {} together, and the peak is {}: deadlines cannot be kept",
+                    to_text(BytesPerSecond(wanted)), to_text(BytesPerSecond(peak))));
+  }
+  if (buffers > dram_capacity(device) / 2) {
+    place.error("masters", fmt::format("buffers of {} are more than half of the {} installed",
+                                       to_text(buffers), to_text(dram_capacity(device))));
+  }
+  check_engines(device, place);
+}
+
 constexpr std::int64_t kMostCores = 64;
 constexpr std::int64_t kMostBanks = 64;  // of a channel, over its ranks
 
@@ -87,10 +160,7 @@ void check_device(const DeviceSpec& device, const Place& place) {
   if (device.clusters.empty()) {
     place.error("clusters", "is empty; a device has at least one cluster of cores");
   }
-  std::int64_t cores = 0;
-  for (const ClusterSpec& cluster : device.clusters) {
-    cores += cluster.count;
-  }
+  const std::int64_t cores = core_count(device);
   if (cores > kMostCores) {
     place.error("clusters", fmt::format("{} cores; at most {} are supported", cores, kMostCores));
   }
@@ -100,6 +170,8 @@ void check_device(const DeviceSpec& device, const Place& place) {
                             device.controller.ranks, device.dram.banks, kMostBanks));
   }
   check_memory(device, place);
+  check_masters(device, place);
+  check_board(device, place);
 }
 
 }  // namespace
@@ -184,7 +256,11 @@ const Schema<InterconnectSpec>& schema<InterconnectSpec>() {
            .between(0_ps, 10_us),
        field("response_latency", &T::response_latency, "last data beat to the core").between(0_ps, 10_us),
        field("bandwidth", &T::bandwidth, "of read data, through the whole fabric")
-           .between(BytesPerSecond(1e6), BytesPerSecond(1e14))}};
+           .between(BytesPerSecond(1e6), BytesPerSecond(1e14)),
+       field("memory_clocks", &T::memory_clocks,
+             "of request_latency, so many clocks of the memory: what grows when the memory is clocked down")
+           .by_default(0)
+           .between(0, 10000)}};
   return kSchema;
 }
 
@@ -212,7 +288,13 @@ const Schema<OsSpec>& schema<OsSpec>() {
              "the processor's part of a page that has to be read; the wait for the device comes on top "
              "(assumed)")
            .between(0_ps, 10_ms)
-           .by_default(10_us)}};
+           .by_default(10_us),
+       field(
+           "swap", &T::swap,
+           "swap area on the device's storage, behind the model file: anonymous memory that does not fit is "
+           "swapped; 0 B: none")
+           .between(0_B, 1024_GiB)
+           .by_default(0_B)}};
   return kSchema;
 }
 
@@ -269,7 +351,11 @@ const Schema<DeviceSpec>& schema<DeviceSpec>() {
            "storage", &T::storage,
            "where the model file lies: weights that do not fit into memory are read from it again and again")
            .entry_of("storage")
-           .optional()},
+           .optional(),
+       field("masters", &T::masters, "what uses the memory beside the cores").by_default({}),
+       field("clocks", &T::clocks, "clock domains and governors, for long runs").optional(),
+       field("thermal", &T::thermal, "where heat goes, for long runs").optional(),
+       field("power", &T::power, "what takes power, for long runs").optional()},
       check_device,
       complete_device};
   return kSchema;

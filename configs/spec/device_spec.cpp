@@ -36,6 +36,14 @@ Bytes rank_bytes(const DramPartSpec& part) {
   return row_bytes(part) * (part.banks * part.rows);
 }
 
+std::int64_t core_count(const DeviceSpec& device) {
+  std::int64_t cores = 0;
+  for (const ClusterSpec& cluster : device.clusters) {
+    cores += cluster.count;
+  }
+  return cores;
+}
+
 Bytes dram_capacity(const DeviceSpec& device) {
   return rank_bytes(device.dram) * (device.controller.channels * device.controller.ranks);
 }

@@ -7,8 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "configs/spec/clock_spec.h"
 #include "configs/spec/dram_spec.h"
+#include "configs/spec/master_spec.h"
+#include "configs/spec/power_spec.h"
 #include "configs/spec/storage_spec.h"
+#include "configs/spec/thermal_spec.h"
 #include "configs/units/quantity.h"
 
 namespace kvsim::config {
@@ -54,9 +58,10 @@ struct CacheSpec {
 };
 
 struct InterconnectSpec {
-  Picoseconds request_latency;   ///< core's miss to the memory controller's queue
-  Picoseconds response_latency;  ///< last data beat to the core
-  BytesPerSecond bandwidth;      ///< of read data between memory controllers and caches
+  Picoseconds request_latency;     ///< core's miss to the memory controller's queue
+  Picoseconds response_latency;    ///< last data beat to the core
+  BytesPerSecond bandwidth;        ///< of read data between memory controllers and caches
+  std::int64_t memory_clocks = 0;  ///< of the request latency, so many clocks of the memory
 
   bool operator==(const InterconnectSpec&) const = default;
 };
@@ -69,6 +74,7 @@ struct OsSpec {
   Bytes read_ahead{128 << 10};          ///< read_ahead_kb of the disk
   Picoseconds minor_fault{1'000'000};   ///< of a thread that touches a page that is in memory and not mapped
   Picoseconds major_fault{10'000'000};  ///< the processor's part of one that has to be read
+  Bytes swap{};                         ///< area for anonymous memory on the device's storage; 0: none
 
   bool operator==(const OsSpec&) const = default;
 };
@@ -107,10 +113,15 @@ struct DeviceSpec {
   OsSpec os;
   std::optional<NpuSpec> npu{};              ///< for `kvsim attention`
   std::optional<StoragePartSpec> storage{};  ///< where the model file lies
+  std::vector<MasterUse> masters{};          ///< beside the cores
+  std::optional<ClocksSpec> clocks{};        ///< for long runs, as the next two
+  std::optional<ThermalSpec> thermal{};
+  std::optional<PowerSpec> power{};
 
   bool operator==(const DeviceSpec&) const = default;
 };
 
+[[nodiscard]] std::int64_t core_count(const DeviceSpec& device);
 /// Bytes of DRAM installed: channels x ranks x banks x rows x row bytes.
 [[nodiscard]] Bytes dram_capacity(const DeviceSpec& device);
 /// Channels x width x data rate.

@@ -176,6 +176,9 @@ const SchemaInfo& schema_of_kind(std::string_view kind) {
   if (kind == "storage") {
     return schema<StoragePartSpec>().info();
   }
+  if (kind == "masters") {
+    return schema<MasterSpec>().info();
+  }
   if (kind == "cores") {
     return schema<CoreSpec>().info();
   }

@@ -9,6 +9,7 @@
 
 #include "configs/schema/member.h"
 #include "configs/spec/dram_spec.h"
+#include "configs/spec/master_spec.h"
 #include "configs/spec/model_spec.h"
 #include "configs/spec/run_spec.h"
 #include "configs/spec/storage_spec.h"
@@ -91,6 +92,19 @@ struct EnumNames<config::StorageInterface> {
 };
 
 template <>
+struct EnumNames<config::MasterAccess> {
+  static constexpr std::array kAll{EnumName{config::MasterAccess::read, "read"},
+                                   EnumName{config::MasterAccess::write, "write"}};
+};
+
+template <>
+struct EnumNames<config::QosMode> {
+  static constexpr std::array kAll{EnumName{config::QosMode::fixed, "fixed"},
+                                   EnumName{config::QosMode::limiter, "limiter"},
+                                   EnumName{config::QosMode::regulator, "regulator"}};
+};
+
+template <>
 struct EnumNames<config::TensorRole> {
   static constexpr std::array kAll{EnumName{config::TensorRole::token_embedding, "token_embedding"},
                                    EnumName{config::TensorRole::output, "output"},
@@ -140,9 +154,40 @@ struct EnumNames<config::KvWalk> {
 };
 
 template <>
+struct EnumNames<config::ExpertPlace> {
+  static constexpr std::array kAll{EnumName{config::ExpertPlace::mapped, "mapped"},
+                                   EnumName{config::ExpertPlace::streamed, "streamed"}};
+};
+
+template <>
+struct EnumNames<config::ExpertPolicy> {
+  static constexpr std::array kAll{EnumName{config::ExpertPolicy::lru, "lru"},
+                                   EnumName{config::ExpertPolicy::lfu, "lfu"},
+                                   EnumName{config::ExpertPolicy::pinned, "pinned"}};
+};
+
+template <>
+struct EnumNames<config::KvFile> {
+  static constexpr std::array kAll{EnumName{config::KvFile::in_place, "in_place"},
+                                   EnumName{config::KvFile::log, "log"}};
+};
+
+template <>
+struct EnumNames<config::KvThrough> {
+  static constexpr std::array kAll{EnumName{config::KvThrough::direct, "direct"},
+                                   EnumName{config::KvThrough::mapped, "mapped"}};
+};
+
+template <>
 struct EnumNames<config::WeightBacking> {
   static constexpr std::array kAll{EnumName{config::WeightBacking::mapped, "mapped"},
                                    EnumName{config::WeightBacking::anonymous, "anonymous"}};
+};
+
+template <>
+struct EnumNames<config::MapLoad> {
+  static constexpr std::array kAll{EnumName{config::MapLoad::populated, "populated"},
+                                   EnumName{config::MapLoad::on_demand, "on_demand"}};
 };
 
 template <>

@@ -17,6 +17,7 @@ namespace kvsim::config {
 namespace {
 
 using namespace kvsim::literals;
+using testing::Contains;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -42,8 +43,10 @@ TEST(Scenarios, NameTheirDeviceAloneOnItsLine) {
       continue;
     }
     const std::string text = read_source(file.path()).text;
-    EXPECT_TRUE(text.find("\ndevice: rk3588\n") != std::string::npos ||
-                text.find("\ndevice: rk3588_4gb\n") != std::string::npos)
+    const std::size_t at = text.find("\ndevice: ");
+    ASSERT_NE(at, std::string::npos) << file.path();
+    const std::size_t from = at + std::string("\ndevice: ").size();
+    EXPECT_THAT(catalogue_ids("devices"), Contains(text.substr(from, text.find('\n', from) - from)))
         << file.path();
   }
 }
@@ -250,7 +253,7 @@ TEST(Json, IsCompleteAndOrdered) {
     keys.push_back(key);
   }
   EXPECT_THAT(keys, testing::ElementsAre("name", "description", "device", "model", "engine", "workload",
-                                         "memory", "run"));
+                                         "memory", "run", "soak"));
   EXPECT_EQ(json["device"]["dram"]["data_rate"], "4224 MT/s");
   EXPECT_EQ(json["device"]["controller"]["mapping"]["bank"].dump(), R"(["13^11","14^12","15^13"])");
   EXPECT_EQ(json["workload"]["prompt"], 512);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "configs/error/error.h"
+#include "configs/spec/kv_tier_schema.h"
 #include "configs/spec/schemas.h"
 #include "configs/spec/tensors.h"
 
@@ -15,14 +16,6 @@ using namespace kvsim::literals;
 
 // Far above any context; keeps the size of a KV cache in 64 bits.
 constexpr std::int64_t kMaxTokens = 1 << 24;
-
-std::int64_t cores(const DeviceSpec& device) {
-  std::int64_t total = 0;
-  for (const ClusterSpec& cluster : device.clusters) {
-    total += cluster.count;
-  }
-  return total;
-}
 
 /// A transposed V has no vectors to lay out: each of its numbers has an address of its own.
 void check_transposed(const EngineSpec& engine, const Place& place) {
@@ -65,9 +58,51 @@ void check_local(const RunSpec& run, const Place& place) {
   }
 }
 
+/// Experts read into a cache of their own.
+void check_experts(const RunSpec& run, const Place& place) {
+  const ExpertStorage& experts = run.engine.experts;
+  if (experts.place == ExpertPlace::mapped) {
+    if (experts != ExpertStorage{}) {
+      place.error(
+          "engine.experts",
+          "cache, policy, request, in_flight and overlap are of experts that are streamed: give place: "
+          "streamed, or leave them out");
+    }
+    return;
+  }
+  if (!run.model.experts) {
+    place.error("engine.experts.place", fmt::format("{} has no experts to stream", run.model.name));
+  }
+  if (!run.device.storage) {
+    place.error("engine.experts.place", "streamed experts need a device.storage to be read from");
+  }
+  if (run.engine.repack) {
+    place.error("engine.repack",
+                "streamed experts are used as they lie in the file: repack: false, or experts mapped");
+  }
+  if (experts.policy == ExpertPolicy::pinned && experts.cache == Bytes()) {
+    place.error("engine.experts.policy", "a cache of 0 B has no room for pinned experts");
+  }
+}
+
+void check_swap(const RunSpec& run, const Place& place) {
+  if (run.device.os.swap > Bytes() && !run.device.storage) {
+    place.error("device.os.swap", "a swap area needs a device.storage");
+  }
+}
+
+void check_load(const RunSpec& run, const Place& place) {
+  if (run.memory.load == MapLoad::on_demand && run.memory.weights == WeightBacking::anonymous) {
+    place.error("memory.load", "on_demand is of mapped weights, but memory.weights is anonymous");
+  }
+}
+
 void check_run(const RunSpec& run, const Place& place) {
+  check_load(run, place);
   check_local(run, place);
-  if (const std::int64_t available = cores(run.device); run.workload.threads > available) {
+  check_experts(run, place);
+  check_swap(run, place);
+  if (const std::int64_t available = core_count(run.device); run.workload.threads > available) {
     place.error("workload.threads", fmt::format("{} threads on the {} cores of {}; give at most {}",
                                                 run.workload.threads, available, run.device.name, available));
   }
@@ -83,6 +118,7 @@ void check_run(const RunSpec& run, const Place& place) {
   }
   check_recomputed(run, place);
   check_transposed(run.engine, place);
+  const std::size_t before = place.errors().count();
   try {
     static_cast<void>(tensors(run.model, run.engine.weights));
   } catch (const UserError& error) {
@@ -98,9 +134,44 @@ void check_run(const RunSpec& run, const Place& place) {
   } catch (const UserError& error) {
     place.error("engine.kv", error.what());
   }
+  if (place.errors().count() == before) {
+    check_kv_tiers(run, place);
+  }
 }
 
 }  // namespace
+
+template <>
+const Schema<ExpertStorage>& schema<ExpertStorage>() {
+  using T = ExpertStorage;
+  static const Schema<T> kSchema{
+      "where the experts of a mixture are; says nothing of a model without experts",
+      {field("place", &T::place,
+             "mapped: in the model file, as all weights; streamed: read from device.storage past the page "
+             "cache "
+             "(O_DIRECT) into a cache of their own, in anonymous memory")
+           .optional(),
+       field("cache", &T::cache,
+             "what stays of streamed experts from token to token; less than a token uses, and lru keeps "
+             "nothing "
+             "of use")
+           .between(0_B, 1024_GiB)
+           .optional(),
+       field("policy", &T::policy,
+             "which experts leave a full cache: lru, the least recently used; lfu, the least often used; "
+             "pinned: none, the most popular (workload.experts) fill it at load")
+           .optional(),
+       field("request", &T::request, "largest read; an expert's part of a matrix is read alone")
+           .between(4_KiB, 64_MiB)
+           .optional(),
+       field("in_flight", &T::in_flight, "reads at once, each by a thread of its own")
+           .between(1, 256)
+           .optional(),
+       field("overlap", &T::overlap,
+             "an expert is computed as soon as it is there; else a layer waits for all that are missing")
+           .optional()}};
+  return kSchema;
+}
 
 template <>
 const Schema<EngineSpec>& schema<EngineSpec>() {
@@ -163,11 +234,16 @@ const Schema<EngineSpec>& schema<EngineSpec>() {
              "V lies [head][number][token], as llama.cpp keeps it without flash attention: a token's V is "
              "written one number per row")
            .optional(),
+       field("kv_tiers", &T::kv_tiers,
+             "a KV cache larger than memory: the newest blocks in SRAM and DRAM, all of it in a file on the "
+             "device's storage; none: all of it is in memory")
+           .optional(),
        field(
            "repack", &T::repack,
            "matrices in Q4_0 and Q4_K are read from a copy in another order, in anonymous memory beside the "
            "file (llama.cpp's CPU_REPACK buffer)")
            .optional(),
+       field("experts", &T::experts, "where the experts of a mixture are").optional(),
        field("sampler_operations", &T::sampler_operations,
              "128-bit SIMD operations per vocabulary entry to choose the next token, on one thread (assumed: "
              "llama.cpp's default samplers copy, rescale and partly sort all logits); 0 as in llama-bench")
@@ -217,6 +293,10 @@ const Schema<WorkloadSpec>& schema<WorkloadSpec>() {
        field("threads", &T::threads, "threads, placed on cores in the order of the device's clusters")
            .between(1, 4096)
            .optional(),
+       field("duty", &T::duty,
+             "hours a day that it runs, after which days to the storage's rated endurance are reckoned")
+           .between(0.01, 24.0)
+           .optional(),
        field("experts", &T::experts, "which experts tokens take").optional()}};
   return kSchema;
 }
@@ -228,6 +308,11 @@ const Schema<MemorySpec>& schema<MemorySpec>() {
       "how memory is taken",
       {field("weights", &T::weights,
              "mapped: pages of the model file, which can be dropped; anonymous: a copy in memory (--no-mmap)")
+           .optional(),
+       field("load", &T::load,
+             "of mapped weights that do not fit: populated, read whole and in order beforehand (MAP_POPULATE "
+             "and "
+             "FADV_SEQUENTIAL, as llama.cpp does); on_demand, read when touched (a plain mmap)")
            .optional()}};
   return kSchema;
 }
@@ -263,7 +348,11 @@ const Schema<RunSpec>& schema<RunSpec>() {
        field("model", &T::model, "the language model").entry_of("llms"),
        field("engine", &T::engine, "inference engine").optional(),
        field("workload", &T::workload, "workload").optional(),
-       field("memory", &T::memory, "memory").optional(), field("run", &T::run, "simulation").optional()},
+       field("memory", &T::memory, "memory").optional(), field("run", &T::run, "simulation").optional(),
+       field("soak", &T::soak,
+             "answers one after the other, with clocks, power and heat; none: one answer, at the device's "
+             "own clocks")
+           .optional()},
       check_run};
   return kSchema;
 }

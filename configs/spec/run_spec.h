@@ -3,12 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "configs/spec/device_spec.h"
 #include "configs/spec/kv_spec.h"
+#include "configs/spec/kv_tier_spec.h"
 #include "configs/spec/model_spec.h"
+#include "configs/spec/soak_spec.h"
 #include "configs/units/quantity.h"
 
 namespace kvsim::config {
@@ -21,6 +24,24 @@ enum class KvBlockOrder { in_order, shuffled };
 enum class KvCacheUse { kept, recomputed };
 /// The attention kernel goes over a KV head's cells once for all its query heads, or once for each.
 enum class KvWalk { kv_head, query_head };
+
+/// mapped: experts are part of the model file, as all else; streamed: they are read into a cache of their
+/// own.
+enum class ExpertPlace { mapped, streamed };
+/// Which experts leave a full cache: the least recently or the least often used; or a fixed set stays.
+enum class ExpertPolicy { lru, lfu, pinned };
+
+/// Where the experts of a mixture are, and how they are read.
+struct ExpertStorage {
+  ExpertPlace place = ExpertPlace::mapped;
+  Bytes cache{};  ///< what stays between tokens
+  ExpertPolicy policy = ExpertPolicy::lru;
+  Bytes request{4 << 20};      ///< largest read
+  std::int64_t in_flight = 4;  ///< reads at once
+  bool overlap = false;        ///< an expert is computed as soon as it is there
+
+  bool operator==(const ExpertStorage&) const = default;
+};
 
 /// How the inference engine works. Defaults are llama.cpp's.
 struct EngineSpec {
@@ -36,9 +57,11 @@ struct EngineSpec {
   std::int64_t prefill_columns = 16;   ///< prompt tokens per pass over a weight matrix
   std::int64_t kv_tile = 128;          ///< cached tokens per tile of the attention kernel
   KvWalk kv_walk = KvWalk::kv_head;
-  std::int64_t kv_read_padding = 1;  ///< attention reads whole multiples of so many cells
-  bool v_transposed = false;         ///< V lies [head][number][token], as without flash attention
-  bool repack = false;               ///< matrices of some types are copied into another order at load
+  std::int64_t kv_read_padding = 1;      ///< attention reads whole multiples of so many cells
+  bool v_transposed = false;             ///< V lies [head][number][token], as without flash attention
+  std::optional<KvTierSpec> kv_tiers{};  ///< none: the KV cache is in memory, all of it
+  bool repack = false;                   ///< matrices of some types are copied into another order at load
+  ExpertStorage experts{};               ///< of a mixture of experts
   /// SIMD operations per vocabulary entry to choose the next token from the logits, on one thread; 0 does
   /// without, as llama-bench does.
   double sampler_operations = 0;
@@ -61,6 +84,7 @@ struct WorkloadSpec {
   std::int64_t cached = 0;      ///< of the prompt, already in the KV cache at the start
   std::int64_t generate = 256;  ///< tokens
   std::int64_t threads = 4;
+  double duty = 24;  ///< hours a day that it runs: how fast flash wears
   ExpertUse experts{};
 
   bool operator==(const WorkloadSpec&) const = default;
@@ -68,8 +92,13 @@ struct WorkloadSpec {
 
 enum class WeightBacking { mapped, anonymous };
 
+/// populated: the loader has the whole file read in order (MAP_POPULATE, FADV_SEQUENTIAL); on_demand: pages
+/// come when they are touched.
+enum class MapLoad { populated, on_demand };
+
 struct MemorySpec {
   WeightBacking weights = WeightBacking::mapped;
+  MapLoad load = MapLoad::populated;  ///< of mapped weights that are paged
 
   bool operator==(const MemorySpec&) const = default;
 };
@@ -103,6 +132,7 @@ struct RunSpec {
   WorkloadSpec workload;
   MemorySpec memory;
   RunOptions run;
+  std::optional<SoakSpec> soak{};
 
   bool operator==(const RunSpec&) const = default;
 };

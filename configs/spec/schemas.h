@@ -42,6 +42,18 @@ const Schema<CacheSpec>& schema<CacheSpec>();
 template <>
 const Schema<InterconnectSpec>& schema<InterconnectSpec>();
 template <>
+const Schema<ScanSpec>& schema<ScanSpec>();
+template <>
+const Schema<RadioSpec>& schema<RadioSpec>();
+template <>
+const Schema<BurstSpec>& schema<BurstSpec>();
+template <>
+const Schema<CpuLoadSpec>& schema<CpuLoadSpec>();
+template <>
+const Schema<MasterSpec>& schema<MasterSpec>();
+template <>
+const Schema<MasterUse>& schema<MasterUse>();
+template <>
 const Schema<OsSpec>& schema<OsSpec>();
 template <>
 const Schema<SramSpec>& schema<SramSpec>();
@@ -49,6 +61,51 @@ template <>
 const Schema<NpuSpec>& schema<NpuSpec>();
 template <>
 const Schema<DeviceSpec>& schema<DeviceSpec>();
+
+template <>
+const Schema<OppSpec>& schema<OppSpec>();
+template <>
+const Schema<ClockVoteSpec>& schema<ClockVoteSpec>();
+template <>
+const Schema<ClockFloorSpec>& schema<ClockFloorSpec>();
+template <>
+const Schema<ClockDomainSpec>& schema<ClockDomainSpec>();
+template <>
+const Schema<ClocksSpec>& schema<ClocksSpec>();
+template <>
+const Schema<FosterStageSpec>& schema<FosterStageSpec>();
+template <>
+const Schema<ThermalNodeSpec>& schema<ThermalNodeSpec>();
+template <>
+const Schema<ThermalLinkSpec>& schema<ThermalLinkSpec>();
+template <>
+const Schema<FanPointSpec>& schema<FanPointSpec>();
+template <>
+const Schema<FanTripSpec>& schema<FanTripSpec>();
+template <>
+const Schema<FanSpec>& schema<FanSpec>();
+template <>
+const Schema<ThermalCaseSpec>& schema<ThermalCaseSpec>();
+template <>
+const Schema<SensorSpec>& schema<SensorSpec>();
+template <>
+const Schema<TripSpec>& schema<TripSpec>();
+template <>
+const Schema<CoolingSpec>& schema<CoolingSpec>();
+template <>
+const Schema<PidSpec>& schema<PidSpec>();
+template <>
+const Schema<ThermalZoneSpec>& schema<ThermalZoneSpec>();
+template <>
+const Schema<TemperatureCapSpec>& schema<TemperatureCapSpec>();
+template <>
+const Schema<ThermalSpec>& schema<ThermalSpec>();
+template <>
+const Schema<PowerPartSpec>& schema<PowerPartSpec>();
+template <>
+const Schema<PowerLimitSpec>& schema<PowerLimitSpec>();
+template <>
+const Schema<PowerSpec>& schema<PowerSpec>();
 
 template <>
 const Schema<LocalLayers>& schema<LocalLayers>();
@@ -68,6 +125,10 @@ template <>
 const Schema<WeightFormat>& schema<WeightFormat>();
 
 template <>
+const Schema<ExpertStorage>& schema<ExpertStorage>();
+template <>
+const Schema<KvTierSpec>& schema<KvTierSpec>();
+template <>
 const Schema<EngineSpec>& schema<EngineSpec>();
 template <>
 const Schema<ExpertUse>& schema<ExpertUse>();
@@ -77,6 +138,10 @@ template <>
 const Schema<MemorySpec>& schema<MemorySpec>();
 template <>
 const Schema<RunOptions>& schema<RunOptions>();
+template <>
+const Schema<SoakRule>& schema<SoakRule>();
+template <>
+const Schema<SoakSpec>& schema<SoakSpec>();
 template <>
 const Schema<RunSpec>& schema<RunSpec>();
 

@@ -51,6 +51,9 @@ using Celsius = Quantity<struct CelsiusUnit, double>;
 using Watts = Quantity<struct WattsUnit, double>;
 using Joules = Quantity<struct JoulesUnit, double>;
 using Volts = Quantity<struct VoltsUnit, double>;
+using KelvinPerWatt = Quantity<struct KelvinPerWattUnit, double>;
+using JoulesPerKelvin = Quantity<struct JoulesPerKelvinUnit, double>;
+using Farads = Quantity<struct FaradsUnit, double>;
 
 inline constexpr double kPicosecondsPerSecond = 1e12;
 

@@ -32,14 +32,26 @@ constexpr std::array kTimes{Unit{"ps", {}},       Unit{"ns", ten(3)}, Unit{"us",
                             Unit{"h", {3600, 12}}};
 constexpr std::array kFrequencies{Unit{"Hz", {}}, Unit{"kHz", ten(3)}, Unit{"MHz", ten(6)},
                                   Unit{"GHz", ten(9)}, Unit{"THz", ten(12)}};
-constexpr std::array kRates{Unit{"B/s", {}},        Unit{"KB/s", ten(3)},   Unit{"KiB/s", two(10)},
-                            Unit{"MB/s", ten(6)},   Unit{"MiB/s", two(20)}, Unit{"GB/s", ten(9)},
-                            Unit{"GiB/s", two(30)}, Unit{"TB/s", ten(12)},  Unit{"TiB/s", two(40)}};
+constexpr std::array kRates{Unit{"B/s", {}},
+                            Unit{"KB/s", ten(3)},
+                            Unit{"KiB/s", two(10)},
+                            Unit{"MB/s", ten(6)},
+                            Unit{"MiB/s", two(20)},
+                            Unit{"GB/s", ten(9)},
+                            Unit{"GiB/s", two(30)},
+                            Unit{"TB/s", ten(12)},
+                            Unit{"TiB/s", two(40)},
+                            Unit{"Mbit/s", {125, 3}, false},
+                            Unit{"Gbit/s", {125, 6}, false}};
 constexpr std::array kTemperatures{Unit{"C", {}}};
 constexpr std::array kPowers{Unit{"W", {}}, Unit{"mW", ten(-3)}};
 constexpr std::array kEnergies{Unit{"J", {}}, Unit{"pJ", ten(-12)}, Unit{"nJ", ten(-9)}, Unit{"uJ", ten(-6)},
                                Unit{"mJ", ten(-3)}};
 constexpr std::array kVoltages{Unit{"V", {}}, Unit{"mV", ten(-3)}};
+constexpr std::array kThermalResistances{Unit{"K/W", {}}};
+constexpr std::array kHeatCapacities{Unit{"J/K", {}}, Unit{"mJ/K", ten(-3)}};
+constexpr std::array kCapacitances{Unit{"F", {}}, Unit{"pF", ten(-12)}, Unit{"nF", ten(-9)},
+                                   Unit{"uF", ten(-6)}};
 
 // Enough for a picosecond written in seconds.
 constexpr int kMaxDecimals = 12;
@@ -140,6 +152,21 @@ const UnitFamily& unit_family<JoulesUnit>() {
 template <>
 const UnitFamily& unit_family<VoltsUnit>() {
   static constexpr UnitFamily kFamily{"a voltage", kVoltages, "V", "mV"};
+  return kFamily;
+}
+template <>
+const UnitFamily& unit_family<KelvinPerWattUnit>() {
+  static constexpr UnitFamily kFamily{"a thermal resistance", kThermalResistances, "K/W", "K/W"};
+  return kFamily;
+}
+template <>
+const UnitFamily& unit_family<JoulesPerKelvinUnit>() {
+  static constexpr UnitFamily kFamily{"a heat capacity", kHeatCapacities, "J/K", "mJ/K"};
+  return kFamily;
+}
+template <>
+const UnitFamily& unit_family<FaradsUnit>() {
+  static constexpr UnitFamily kFamily{"a capacitance", kCapacitances, "pF", "nF"};
   return kFamily;
 }
 

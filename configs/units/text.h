@@ -76,6 +76,12 @@ template <>
 const UnitFamily& unit_family<JoulesUnit>();
 template <>
 const UnitFamily& unit_family<VoltsUnit>();
+template <>
+const UnitFamily& unit_family<KelvinPerWattUnit>();
+template <>
+const UnitFamily& unit_family<JoulesPerKelvinUnit>();
+template <>
+const UnitFamily& unit_family<FaradsUnit>();
 
 [[nodiscard]] Parsed<std::int64_t> parse_integer_quantity(std::string_view text, const UnitFamily& family);
 [[nodiscard]] Parsed<double> parse_real_quantity(std::string_view text, const UnitFamily& family);

@@ -166,6 +166,12 @@ TEST(ParseRate, IsCorrectlyRounded) {
   EXPECT_EQ(parse<Joules>("2.409 nJ").value, Joules(2.409e-9));
   EXPECT_EQ(parse<Joules>("864 pJ").value, Joules(864e-12));
   EXPECT_EQ(parse<Volts>("675 mV").value, Volts(0.675));
+  EXPECT_EQ(parse<KelvinPerWatt>("0.81 K/W").value, KelvinPerWatt(0.81));
+  EXPECT_EQ(parse<JoulesPerKelvin>("500 mJ/K").value, JoulesPerKelvin(0.5));
+  EXPECT_EQ(parse<Farads>("300 pF").value, Farads(300e-12));
+  EXPECT_EQ(to_text(Farads(416e-12)), "416 pF");
+  EXPECT_EQ(reason<KelvinPerWatt>("-1 K/W"), "is negative, which a thermal resistance cannot be");
+  EXPECT_EQ(reason<KelvinPerWatt>("4"), "has no unit; write it as 4 K/W (a thermal resistance)");
   EXPECT_THAT(reason<BytesPerSecond>("1e400 B/s"), HasSubstr("outside the range"));
   EXPECT_THAT(reason<BytesPerSecond>("1e308 GB/s"), HasSubstr("outside the range"));
   EXPECT_THAT(reason<BytesPerSecond>("1e308 GiB/s"), HasSubstr("outside the range"));

@@ -25,8 +25,8 @@ constexpr double kRestless = 0.85;
 
 std::string_view to_string(Owner owner) {
   static constexpr std::array<std::string_view, kOwners> kNames = {
-      "weights",    "kv_read", "kv_write", "other_data", "row",     "refresh",
-      "turnaround", "queue",   "latency",  "compute",    "barrier", "storage"};
+      "weights",    "kv_read", "kv_write", "other_data", "other_masters", "row",    "refresh",
+      "turnaround", "queue",   "latency",  "compute",    "barrier",       "storage"};
   return kNames.at(static_cast<std::size_t>(owner));
 }
 

@@ -16,7 +16,8 @@ enum class Owner : std::uint8_t {
   weights,     ///< data beats of weights,
   kv_read,     ///< of cached keys and values read,
   kv_write,    ///< of keys and values written,
-  other_data,  ///< of everything else
+  other_data,  ///< of everything else that the cores ask for
+  masters,     ///< of what other masters ask for
   row,         ///< precharge, activate and activate windows: row misses and conflicts
   refresh,     ///< a bank or rank refreshing, and opening its rows again
   turnaround,  ///< the data bus changing direction or rank
@@ -31,7 +32,7 @@ inline constexpr int kOwners = static_cast<int>(Owner::storage) + 1;
 [[nodiscard]] std::string_view to_string(Owner owner);
 
 [[nodiscard]] constexpr bool is_data(Owner owner) {
-  return owner <= Owner::other_data;
+  return owner <= Owner::masters;
 }
 
 [[nodiscard]] constexpr Owner data_owner(trace::Kind kind, trace::Access access) {

@@ -31,6 +31,9 @@ class Cpu : public sc_core::sc_module {
   /// operator the bytes of the whole, so that the part is like it.
   [[nodiscard]] TimeAccount run(const std::vector<ThreadWork>& threads, Bytes read_once);
 
+  /// Something else takes `core` for so long; nobody waits for it if no thread is at work there.
+  void steal(std::int64_t core, Picoseconds time) { cores_.at(static_cast<std::size_t>(core))->steal(time); }
+
   /// An operator is not simulated, or only a part of it was: the next one finds the cache as it leaves it.
   void skip(const std::vector<ThreadWork>& threads, Bytes read_once) {
     skipped_.add(threads, passes_cache(read_once));

@@ -2,6 +2,7 @@
 #include "models/cpu/cpu_core.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "configs/error/error.h"
 
@@ -63,10 +64,11 @@ void CpuCore::start(const ThreadWork& work, bool passes_cache) {
 /// Sends segments until enough are outstanding; ends the work when none is left.
 void CpuCore::fill() {
   while (outstanding_ < kOutstanding) {
-    const std::optional<Segment> segment = segmenter_.next();
+    std::optional<Segment> segment = segmenter_.next();
     if (!segment) {
       break;
     }
+    segment->lead_in += std::exchange(stolen_, Picoseconds());
     tlm::tlm_generic_payload& payload = pool_.take(*segment, stream_);
     outstanding_ += Bytes(payload.get_data_length());
     tlm::tlm_phase phase = tlm::BEGIN_REQ;
@@ -74,7 +76,8 @@ void CpuCore::fill() {
     socket->nb_transport_fw(payload, phase, delay);
   }
   if (outstanding_ == Bytes()) {
-    done_at_ = std::max(now(), stream_.used_until()) + segmenter_.lead_in();
+    done_at_ =
+        std::max(now(), stream_.used_until()) + segmenter_.lead_in() + std::exchange(stolen_, Picoseconds());
     finished_.notify(to_sc_time(done_at_ - now()));
   }
 }

@@ -29,6 +29,8 @@ class CpuCore : public sc_core::sc_module {
 
   /// Starts on `work` now. Precondition: done().
   void start(const ThreadWork& work, bool passes_cache);
+  /// Something else takes the core for so long, from the next segment on. Of a core that is done: nothing.
+  void steal(Picoseconds time) { stolen_ += done_ ? Picoseconds() : time; }
   [[nodiscard]] bool done() const { return done_; }
   /// Notified when the work is done.
   [[nodiscard]] const sc_core::sc_event& done_event() const { return done_event_; }
@@ -47,6 +49,7 @@ class CpuCore : public sc_core::sc_module {
   Segmenter segmenter_;
   PayloadPool pool_;
   Bytes outstanding_;
+  Picoseconds stolen_;  ///< and not yet waited for
   bool done_ = true;
   Picoseconds done_at_;
   sc_core::sc_event finished_{"finished"};

@@ -31,7 +31,7 @@ EngineStream& BurstPath::add_stream(const StreamWindow& window) {
   return streams_.emplace_back(window);
 }
 
-Picoseconds BurstPath::run() {
+Picoseconds BurstPath::run_until(Picoseconds limit) {
   for (std::size_t i = 0; i < streams_.size(); ++i) {
     look_at(i);
   }
@@ -44,6 +44,9 @@ Picoseconds BurstPath::run() {
     const bool waited_for = busy_ != 0 || horizon_ != LineStream::kNever;
     if (!waited_for || first == LineStream::kNever || first >= horizon_) {
       return std::exchange(horizon_, LineStream::kNever);
+    }
+    if (first >= limit) {
+      return limit;
     }
     now_ = std::max(now_, first);
     if (*channel <= issue_time) {

@@ -24,7 +24,7 @@ class BurstPath final : public MemoryPath {
   explicit BurstPath(const config::DeviceSpec& device);
 
   EngineStream& add_stream(const StreamWindow& window) override;
-  Picoseconds run() override;
+  Picoseconds run_until(Picoseconds limit) override;
   [[nodiscard]] MemoryCounters counters() const override;
   [[nodiscard]] DramActivity activity(Picoseconds now) override;
   [[nodiscard]] BusTime bus_time() override { return bus_time_; }

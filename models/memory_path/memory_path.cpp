@@ -31,6 +31,8 @@ std::vector<std::string_view> unknown_to_trains(const config::DeviceSpec& device
   add(!std::all_of(device.clusters.begin(), device.clusters.end(),
                    [&](const auto& cluster) { return cluster.priority == device.clusters.front().priority; }),
       "clusters.N.priority");
+  add(std::ranges::any_of(device.masters, [](const auto& use) { return use.priority > 0; }),
+      "masters.N.priority");
   add(controller.page_policy != config::PagePolicy::open, "controller.page_policy");
   add(controller.postponed_refreshes != 0, "controller.postponed_refreshes");
   add(controller.power_down.has_value(), "controller.power_down");

@@ -43,8 +43,10 @@ class MemoryPath {
   virtual EngineStream& add_stream(const StreamWindow& window) = 0;
 
   /// Simulates until a stream has used up a segment and every earlier event is done, or nothing is left to
-  /// do. Returns the time up to which everything is known, EngineStream::kNever in the latter case.
-  virtual Picoseconds run() = 0;
+  /// do, or `limit` is reached. Returns the time up to which everything is known, EngineStream::kNever if
+  /// nothing is left.
+  virtual Picoseconds run_until(Picoseconds limit) = 0;
+  Picoseconds run() { return run_until(EngineStream::kNever); }
 
   [[nodiscard]] virtual MemoryCounters counters() const = 0;
   /// What cost energy until `now`, which no engine has passed: with the refreshes and the sleep of ranks that

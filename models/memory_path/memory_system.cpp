@@ -6,10 +6,19 @@
 #include "configs/error/error.h"
 
 namespace kvsim::model {
+namespace {
+
+/// Masters send when their time has come, whatever the cores are at: what is simulated already they cannot
+/// change any more.
+constexpr Picoseconds kAhead{500'000};
+
+}  // namespace
 
 MemorySystem::MemorySystem(const sc_core::sc_module_name& name, const config::DeviceSpec& device,
                            Granularity granularity)
-    : sc_module(name), path_(make_memory_path(device, granularity)) {
+    : sc_module(name),
+      path_(make_memory_path(device, granularity)),
+      ahead_(device.masters.empty() ? EngineStream::kNever : kAhead) {
   socket.register_nb_transport_fw(this, &MemorySystem::transport);
   SC_HAS_PROCESS(MemorySystem);
   SC_METHOD(advance);
@@ -51,7 +60,7 @@ void MemorySystem::advance() {
   if (now() >= simulated_until_) {
     push_waiting();
   }
-  const Picoseconds until = path_->run();
+  const Picoseconds until = path_->run_until(ahead_ == EngineStream::kNever ? ahead_ : now() + ahead_);
   if (until != EngineStream::kNever) {
     simulated_until_ = until;
     wake_.notify(to_sc_time(std::max(until - now(), Picoseconds())));

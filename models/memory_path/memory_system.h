@@ -18,8 +18,8 @@ namespace kvsim::model {
 /// AT target. A segment is accepted at once (END_REQ with the call); its lines are pulled as the initiator's
 /// window allows; BEGIN_RESP says that the initiator has used up the last of them. Backpressure acts line by
 /// line in the window, and through the initiator's limit on segments it has outstanding. The path is
-/// simulated up to the end of the next segment: what an initiator that was idle sends before waits until
-/// then, at most the time of a segment.
+/// simulated up to the end of the next segment, beside masters at most 500 ns ahead: what an initiator that
+/// was idle sends before waits until then.
 class MemorySystem : public sc_core::sc_module {
  public:
   tlm_utils::simple_target_socket<MemorySystem> socket{"socket"};
@@ -44,6 +44,7 @@ class MemorySystem : public sc_core::sc_module {
 
   std::unique_ptr<MemoryPath> path_;
   std::vector<Initiator> initiators_;
+  Picoseconds ahead_;  ///< that the path may be simulated before time has come
   Picoseconds simulated_until_;
   std::deque<tlm::tlm_generic_payload*> waiting_;  ///< for the path's time
   sc_core::sc_event wake_{"wake"};

@@ -33,13 +33,13 @@ Bytes whole_pages(Bytes bytes, Bytes page) {
 }  // namespace
 
 MemoryLedger::MemoryLedger(const config::OsSpec& os, Bytes installed)
-    : page_(os.page), available_(std::max(Bytes(), installed - os.firmware - os.reserve)) {}
+    : page_(os.page), available_(std::max(Bytes(), installed - os.firmware - os.reserve)), swap_(os.swap) {}
 
 std::optional<OutOfMemory> MemoryLedger::allocate(const trace::Alloc& alloc) {
   const Bytes bytes = whole_pages(alloc.bytes, page_);
   const bool mapped = alloc.backing == trace::Backing::file_mapped;
   const Bytes needed = add(mapped ? total() : anonymous_, bytes);
-  const Bytes limit = mapped ? kAddressSpace : available_;
+  const Bytes limit = mapped ? kAddressSpace : available_ + swap_;
   if (needed > limit) {
     return OutOfMemory{.limit = mapped ? "address space" : "memory",
                        .item = name_of(alloc),

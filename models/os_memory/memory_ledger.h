@@ -27,9 +27,9 @@ struct OutOfMemory {
   Bytes available;
 };
 
-/// Anonymous memory has to stay; file-mapped memory (weights) is clean page cache that the kernel may drop
-/// and read again. So anonymous memory above what the system leaves is death by the OOM killer, and
-/// file-mapped memory above that is paging.
+/// Anonymous memory has to stay, or go to the swap area (`os.swap`); file-mapped memory (weights) is clean
+/// page cache that the kernel may drop and read again. So anonymous memory above what the system and the area
+/// leave is death by the OOM killer, and file-mapped memory above that is paging.
 class MemoryLedger {
  public:
   MemoryLedger(const config::OsSpec& os, Bytes installed);
@@ -42,6 +42,8 @@ class MemoryLedger {
   [[nodiscard]] Bytes available() const {
     return available_;
   }  ///< to the model: installed - firmware - reserve
+  /// Anonymous memory does not fit without the swap area.
+  [[nodiscard]] bool swaps() const { return anonymous_ > available_; }
   [[nodiscard]] Bytes anonymous() const { return anonymous_; }
   [[nodiscard]] Bytes file_mapped() const { return file_mapped_; }
   [[nodiscard]] Bytes total() const { return anonymous_ + file_mapped_; }
@@ -54,6 +56,7 @@ class MemoryLedger {
  private:
   Bytes page_;
   Bytes available_;
+  Bytes swap_;
   Bytes anonymous_;
   Bytes file_mapped_;
   Bytes peak_;

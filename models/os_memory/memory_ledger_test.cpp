@@ -32,6 +32,20 @@ TEST(MemoryLedger, TheSystemTakesItsShare) {
   EXPECT_EQ(MemoryLedger(os(), 100_MiB).available(), 0_B);
 }
 
+TEST(MemoryLedger, ASwapAreaTakesAnonymousMemoryThatDoesNotFit) {
+  config::OsSpec swap = os();
+  swap.swap = 100_MiB;
+  MemoryLedger ledger(swap, 1_GiB);  // leaves 524 MiB
+  EXPECT_FALSE(ledger.allocate(alloc(0, 524_MiB)));
+  EXPECT_FALSE(ledger.swaps());
+  EXPECT_FALSE(ledger.allocate(alloc(1 << 30, 100_MiB)));
+  EXPECT_TRUE(ledger.swaps());
+  const auto broken = ledger.allocate(alloc(2U << 30U, 4_KiB));
+  ASSERT_TRUE(broken);
+  EXPECT_EQ(broken->limit, "memory");
+  EXPECT_EQ(broken->available, 624_MiB);
+}
+
 TEST(MemoryLedger, BooksWholePages) {
   MemoryLedger ledger(os(), 1_GiB);
   EXPECT_FALSE(ledger.allocate(alloc(0, 1_B)));

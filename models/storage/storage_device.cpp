@@ -310,20 +310,43 @@ StorageCounters StorageDevice::counters() const {
 }
 
 StorageWear StorageDevice::wear(BytesPerSecond written) const {
-  StorageWear wear;
+  StorageWear wear = wear_of(part_, counters_, written);
   wear.erases = ftl_.erase_counts();
-  const Bytes slc = counters_.slc_programmed + counters_.map_programmed;
+  return wear;
+}
+
+StorageCounters operator-(StorageCounters a, const StorageCounters& b) {
+  a.host_read -= b.host_read;
+  a.host_written -= b.host_written;
+  a.slc_programmed -= b.slc_programmed;
+  a.native_programmed -= b.native_programmed;
+  a.map_programmed -= b.map_programmed;
+  a.collected -= b.collected;
+  a.page_reads -= b.page_reads;
+  a.map_hits -= b.map_hits;
+  a.map_misses -= b.map_misses;
+  a.map_flushes -= b.map_flushes;
+  a.retries -= b.retries;
+  a.suspends -= b.suspends;
+  a.erases -= b.erases;
+  return a;
+}
+
+StorageWear wear_of(const config::StoragePartSpec& part, const StorageCounters& counters,
+                    BytesPerSecond written) {
+  StorageWear wear;
+  const Bytes slc = counters.slc_programmed + counters.map_programmed;
   // A block with one bit per cell holds so much less for the same cycle.
-  const double worn = counters_.native_programmed.as_double() +
-                      slc.as_double() * static_cast<double>(part_.flash.bits_per_cell);
-  const double physical = superblock(part_.flash).as_double() * static_cast<double>(superblocks(part_));
+  const double worn = counters.native_programmed.as_double() +
+                      slc.as_double() * static_cast<double>(part.flash.bits_per_cell);
+  const double physical = superblock(part.flash).as_double() * static_cast<double>(superblocks(part));
   wear.cycles = worn / physical;
-  const double host = counters_.host_written.as_double();
+  const double host = counters.host_written.as_double();
   if (host > 0) {
-    wear.write_amplification = (counters_.native_programmed + slc).as_double() / host;
+    wear.write_amplification = (counters.native_programmed + slc).as_double() / host;
     const double per_second = wear.cycles / host * written.count();
     if (per_second > 0) {
-      wear.days_to_endurance = static_cast<double>(part_.flash.endurance) / per_second / kSecondsPerDay;
+      wear.days_to_endurance = static_cast<double>(part.flash.endurance) / per_second / kSecondsPerDay;
     }
   }
   return wear;

@@ -58,6 +58,8 @@ struct StorageCounters {
   std::int64_t erases = 0;  ///< of superblocks
 };
 
+[[nodiscard]] StorageCounters operator-(StorageCounters a, const StorageCounters& b);
+
 struct StorageWear {
   double write_amplification = 0;  ///< bytes programmed for each byte that the host wrote; 0: it wrote none
   double cycles = 0;               ///< program and erase cycles used, mean over all blocks
@@ -192,6 +194,10 @@ class StorageDevice {
   std::uint32_t map_die_ = 0;  ///< that the next mapping pages are programmed into
   std::vector<UnitMove> moves_;
 };
+
+/// What `counters` mean for the part if the host writes so much; erase counts are left out.
+[[nodiscard]] StorageWear wear_of(const config::StoragePartSpec& part, const StorageCounters& counters,
+                                  BytesPerSecond written);
 
 [[nodiscard]] const char* to_string(StorageStatus status);
 

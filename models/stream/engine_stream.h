@@ -50,6 +50,7 @@ struct StreamWindow {
   Bytes page{4096};
   std::uint8_t priority = 0;  ///< at the memory controllers: 3 goes first
   Regulation regulation{};
+  Regulation promise{};  ///< the priority counts while its bucket is not empty; zero: always
 };
 
 /// A strided run of lines that an engine reads or writes in order, and what it does with each line.

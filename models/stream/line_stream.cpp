@@ -21,6 +21,7 @@ std::size_t ring_size(std::int64_t entries) {
 LineStream::LineStream(const StreamWindow& window)
     : window_(window),
       regulator_(window.regulation),
+      promise_(window.promise),
       line_ring_(ring_size(2 * (window.ahead + window.stores))),
       arrivals_(ring_size(window.in_flight)),
       stores_taken_(ring_size(window.stores)) {
@@ -125,6 +126,12 @@ LineRequest LineStream::issue() {
       .address = static_cast<trace::Address>(walk_.at()), .access = segment.access, .owner = segment.owner};
   last_issue_ = issue_;
   regulator_.pass(issue_);
+  if (promise_.acts()) {
+    promised_ = promise_.earliest(issue_) <= issue_;
+    if (promised_) {
+      promise_.pass(issue_);
+    }
+  }
   Line& l = line(++lines_);
   l = {.delivery = {.arrival = kNever}, .per_line = segment.per_line, .lead_in = lead_in_};
   consume();

@@ -40,7 +40,8 @@ class LineStream final : public EngineStream {
   void push(const Segment& segment) override;
   [[nodiscard]] bool idle() const override { return walk_.empty() && used_ == lines_; }
 
-  [[nodiscard]] std::uint8_t priority() const { return window_.priority; }
+  /// Of the line that was asked for last.
+  [[nodiscard]] std::uint8_t priority() const { return promised_ ? window_.priority : 0; }
   /// When the next line is asked for: kNever while that hangs on a line in flight or nothing is queued.
   [[nodiscard]] Picoseconds next_issue() const { return issue_; }
   LineRequest issue();
@@ -82,6 +83,8 @@ class LineStream final : public EngineStream {
 
   StreamWindow window_;
   Regulator regulator_;
+  Regulator promise_;
+  bool promised_ = true;
 
   SegmentWalk walk_;
   Picoseconds lead_in_;          ///< before the next line, if that is the segment's first

@@ -39,7 +39,8 @@ Soc::Soc(const sc_core::sc_module_name& name, const config::DeviceSpec& device, 
     : sc_module(name),
       memory_("memory", device, granularity),
       fabric_("fabric"),
-      cpu_("cpu", device, memory_.path()) {
+      cpu_("cpu", device, memory_.path()),
+      masters_("masters", device, 1, cpu_, memory_.path(), fabric_) {
   for (const std::unique_ptr<CpuCore>& core : cpu_.cores()) {
     const std::string checker = "checker" + std::to_string(checkers_.size());
     checkers_.push_back(std::make_unique<ProtocolChecker>(checker.c_str()));

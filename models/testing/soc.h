@@ -13,6 +13,7 @@
 #include "configs/spec/device_spec.h"
 #include "models/cpu/cpu.h"
 #include "models/interconnect/interconnect.h"
+#include "models/masters/masters.h"
 #include "models/memory_path/memory_system.h"
 #include "models/testing/protocol_checker.h"
 
@@ -25,6 +26,8 @@ class Soc : public sc_core::sc_module {
   /// Runs one operator on the cores; call from the program. Returns how long it took.
   Picoseconds run(const std::vector<ThreadWork>& threads);
   void skip(const std::vector<ThreadWork>& threads) { cpu_.skip(threads, bytes_read_once(threads)); }
+  /// Of the device's list. Stop them at the end of the program.
+  [[nodiscard]] Masters& masters() { return masters_; }
   /// Where the time of all operators so far went.
   [[nodiscard]] const TimeAccount& account() const { return account_; }
   [[nodiscard]] MemoryCounters counters() { return memory_.path().counters(); }
@@ -36,6 +39,7 @@ class Soc : public sc_core::sc_module {
   MemorySystem memory_;
   Interconnect fabric_;
   Cpu cpu_;
+  Masters masters_;
   std::vector<std::unique_ptr<ProtocolChecker>> checkers_;  ///< one per core, then memory's
   TimeAccount account_;
 };

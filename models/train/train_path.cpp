@@ -94,7 +94,7 @@ EngineStream& TrainPath::add_stream(const StreamWindow& window) {
   return streams_.emplace_back(Stream{.window = TrainStream(window, groups), .page = {}}).window;
 }
 
-Picoseconds TrainPath::run() {
+Picoseconds TrainPath::run_until(Picoseconds limit) {
   for (std::size_t i = 0; i < streams_.size(); ++i) {
     note(streams_[i].window);
     next_[i] = streams_[i].window.next();
@@ -117,8 +117,12 @@ Picoseconds TrainPath::run() {
     if (time >= horizon_.count()) {
       return std::exchange(horizon_, EngineStream::kNever);
     }
+    if (time >= limit.count()) {
+      return limit;
+    }
     floor_ = time + request_latency_;
-    serve(first, writes_ > 0 ? time : second == TrainStream::kNotYet ? second : second + kAhead);
+    const std::int64_t ahead = second == TrainStream::kNotYet ? second : second + kAhead;
+    serve(first, writes_ > 0 ? time : std::min(ahead, limit.count()));
   }
 }
 

@@ -25,7 +25,7 @@ class TrainPath final : public MemoryPath {
   explicit TrainPath(const config::DeviceSpec& device);
 
   EngineStream& add_stream(const StreamWindow& window) override;
-  Picoseconds run() override;
+  Picoseconds run_until(Picoseconds limit) override;
   [[nodiscard]] MemoryCounters counters() const override;
   [[nodiscard]] DramActivity activity(Picoseconds now) override;
   [[nodiscard]] BusTime bus_time() override;

@@ -12,13 +12,15 @@
 #include "models/page_cache/page_cache.h"
 #include "models/page_cache/storage_block_device.h"
 #include "models/storage/storage_device.h"
+#include "models/weight_pager/paced_reader.h"
 
 namespace kvsim::model {
 
-/// What reading weights cost.
+/// What memory that is not there cost.
 struct PagingUse {
-  Bytes asked;  ///< of weights, in whole pages
-  Bytes read;   ///< by the device, ahead or not
+  Bytes asked;    ///< in whole pages
+  Bytes read;     ///< by the device, ahead or not
+  Bytes written;  ///< to the device, of what is swapped out
   std::int64_t major_faults = 0;
   std::int64_t minor_faults = 0;
   Picoseconds stall;  ///< longer than with all weights in memory
@@ -36,8 +38,8 @@ class WeightPager {
   /// file does not fit the storage.
   WeightPager(const config::DeviceSpec& device, const Mapping& mapping, Bytes memory, std::uint64_t seed);
 
-  /// What llama.cpp's loader does: sequential read-ahead, then every page is touched in order
-  /// (FADV_SEQUENTIAL, MAP_POPULATE). Takes none of the run's time.
+  /// What llama.cpp's loader does; without it pages come when they are touched: sequential read-ahead, then
+  /// every page is touched in order (FADV_SEQUENTIAL, MAP_POPULATE). Takes none of the run's time.
   void load();
   /// An operator that takes `in_memory` if no page is missing: its threads read their weights at an even
   /// pace. Precondition: each is in the mapping or outside of it whole.
@@ -46,11 +48,7 @@ class WeightPager {
   [[nodiscard]] const StorageDevice& storage() const { return storage_; }
 
  private:
-  struct Reader;
-
-  [[nodiscard]] std::vector<Reader> readers_of(std::span<const ThreadWork> threads,
-                                               Picoseconds in_memory) const;
-  void advance(Reader& reader, PagingUse& use);
+  void advance(PacedReader& reader, PagingUse& use);
 
   Mapping mapping_;
   StorageDevice storage_;

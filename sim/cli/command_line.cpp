@@ -35,6 +35,11 @@ constexpr std::array kCommands = {
             "  kvsim compare scenarios/whatif/lpddr4x_vs_lpddr5_vs_lpddr5x.yaml --format md\n"
             "  kvsim compare a.yaml b.yaml --quality quality.json --format json",
             run_compare},
+    Command{"session", "SCENARIO [options]",
+            "Saves a session's KV cache to storage and restores it, beside computing it again.",
+            "  kvsim session scenarios/rk3588_llama8b.yaml\n"
+            "  kvsim session scenarios/rk3588_llama8b.yaml --prefix 64,256,1024 --set engine.kv=q8_0",
+            run_session},
     Command{"validate", "FILE...", "Reads scenario files and tells all mistakes in them.",
             "  kvsim validate scenarios/*.yaml", run_validate},
     Command{"explain", "[KEY|FILE.gguf]",

@@ -32,6 +32,8 @@ int run_explain(const Command& self, const std::vector<std::string>& arguments);
 int run_quality(const Command& self, const std::vector<std::string>& arguments);
 /// `kvsim compare`.
 int run_compare(const Command& self, const std::vector<std::string>& arguments);
+/// `kvsim session`.
+int run_session(const Command& self, const std::vector<std::string>& arguments);
 /// `kvsim attention`.
 int run_attention(const Command& self, const std::vector<std::string>& arguments);
 int run_list(const Command& self, const std::vector<std::string>& arguments);

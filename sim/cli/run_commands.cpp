@@ -18,8 +18,10 @@
 #include "sim/cli/output.h"
 #include "sim/cli/output_paths.h"
 #include "sim/report/report.h"
+#include "sim/report/soak_report.h"
 #include "sim/run/runner.h"
 #include "sim/version.h"
+#include "traces/codec/output_file.h"
 #include "traces/codec/reader.h"
 #include "traces/codec/writer.h"
 #include "traces/record/sinks.h"
@@ -109,27 +111,74 @@ void add_common(Options& options) {
   options.positional("arguments");
 }
 
-/// Simulates `source` and prints the report; with `record` the access stream goes into that file as well.
+/// Files that a run writes beside its report.
+struct RunOutputs {
+  std::optional<std::string> record;    ///< the access stream,
+  std::optional<std::string> timeline;  ///< and the rows of a long run
+};
+
+void check_run_outputs(const RunOutputs& outputs, const config::Scenario& scenario) {
+  std::vector<std::string> inputs;
+  for (const config::InputFile& input : scenario.inputs) {
+    inputs.push_back(input.path);
+  }
+  std::vector<OutputPath> paths;
+  if (outputs.record) {
+    paths.push_back({"--record", *outputs.record});
+  }
+  if (outputs.timeline) {
+    if (!scenario.spec.soak) {
+      throw UserError(
+          "--timeline: only a long run has one; give the scenario a soak, as in --set soak.duration='10 "
+          "min'");
+    }
+    paths.push_back({"--timeline", *outputs.timeline});
+  }
+  check_outputs(paths, inputs);
+}
+
+/// The long run, if the scenario asks for one. Before the run itself, after which no process can measure
+/// another.
+std::optional<SoakRecord> soak_of(const config::RunSpec& spec, const std::optional<std::string>& timeline) {
+  if (!spec.soak) {
+    return std::nullopt;
+  }
+  SoakRecord soak;
+  {
+    ProgressBar bar;
+    soak = run_soak(
+        spec, [&bar](double done) { bar.show(done); }, &interrupt_flag());
+  }
+  if (timeline) {
+    trace::OutputFile file(*timeline);
+    file.write(timeline_csv(soak));
+    file.commit();
+  }
+  return soak;
+}
+
+/// Simulates `source` and prints the report.
 int simulate(config::Scenario scenario, trace::AccessSource& source, Writer writer,
-             const std::optional<std::string>& record) {
+             const RunOutputs& outputs) {
   write_notes(part_notes(scenario.spec.device.dram));
+  check_run_outputs(outputs, scenario);
+  const std::optional<std::string>& record = outputs.record;
+  std::optional<SoakRecord> soak = soak_of(scenario.spec, outputs.timeline);
   const std::atomic<bool>& stop = interrupt_flag();
   std::optional<trace::TraceWriter> trace_writer;
   std::optional<trace::Tee> tee;
   if (record) {
-    std::vector<std::string> inputs;
-    for (const config::InputFile& input : scenario.inputs) {
-      inputs.push_back(input.path);
-    }
-    check_outputs(std::array{OutputPath{"--record", *record}}, inputs);
     trace_writer.emplace(*record, trace::TraceHeader{.kvsim_version = kVersion,
                                                      .configuration = config::to_json(scenario.spec).dump(),
                                                      .seed = scenario.spec.run.seed,
                                                      .inputs = scenario.inputs});
     tee.emplace(source, *trace_writer);
   }
-  Report report{
-      .spec = std::move(scenario.spec), .inputs = std::move(scenario.inputs), .record = {}, .summary = {}};
+  Report report{.spec = std::move(scenario.spec),
+                .inputs = std::move(scenario.inputs),
+                .record = {},
+                .summary = {},
+                .soak = std::move(soak)};
   {
     ProgressBar bar;
     report.record = run_stream(report.spec, tee ? static_cast<trace::AccessSource&>(*tee) : source,
@@ -151,7 +200,8 @@ int simulate(config::Scenario scenario, trace::AccessSource& source, Writer writ
 int run_run(const Command& self, const std::vector<std::string>& arguments) {
   Options options(self);
   add_common(options);
-  options.add()("record", po::value<std::string>(), "write the access stream to this file (.kvt)");
+  options.add()("record", po::value<std::string>(), "write the access stream to this file (.kvt)")(
+      "timeline", po::value<std::string>(), "write the timeline of a long run (soak) to this file (CSV)");
   if (!options.parse(arguments)) {
     return 0;
   }
@@ -159,8 +209,11 @@ int run_run(const Command& self, const std::vector<std::string>& arguments) {
   config::Scenario scenario =
       config::load_scenario(only_argument(options, "scenario file"), overrides_of(options));
   trace::LlmWorkload workload(trace::llm_run(scenario.spec));
-  const auto record = options.has("record") ? std::optional(options.text("record")) : std::nullopt;
-  return simulate(std::move(scenario), workload, writer, record);
+  const auto output = [&](const char* name) {
+    return options.has(name) ? std::optional(options.text(name)) : std::nullopt;
+  };
+  return simulate(std::move(scenario), workload, writer,
+                  {.record = output("record"), .timeline = output("timeline")});
 }
 
 int run_replay(const Command& self, const std::vector<std::string>& arguments) {
@@ -181,7 +234,7 @@ int run_replay(const Command& self, const std::vector<std::string>& arguments) {
   config::Scenario scenario =
       config::restore_scenario(reader.header().configuration, replay_overrides(options), path);
   scenario.inputs = reader.header().inputs;
-  return simulate(std::move(scenario), reader, writer, std::nullopt);
+  return simulate(std::move(scenario), reader, writer, {});
 }
 
 }  // namespace kvsim::sim

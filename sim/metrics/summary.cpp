@@ -10,6 +10,7 @@
 #include "models/os_memory/memory_ledger.h"
 #include "sim/metrics/human.h"
 #include "sim/metrics/notes.h"
+#include "sim/run/tiered_kv.h"
 #include "traces/workload/memory_layout.h"
 
 namespace kvsim::sim {
@@ -43,16 +44,12 @@ Picoseconds percentile(const std::vector<Picoseconds>& sorted, double share) {
   return sorted[std::max<std::size_t>(rank, 1) - 1];
 }
 
-Percentiles percentiles_of(const std::vector<const StepResult*>& steps) {
+Percentiles percentiles_of_steps(const std::vector<const StepResult*>& steps) {
   std::vector<Picoseconds> times;
   for (const StepResult* step : steps) {
     times.push_back(time_of(*step));
   }
-  std::sort(times.begin(), times.end());
-  return {.p50 = percentile(times, 0.5),
-          .p95 = percentile(times, 0.95),
-          .p99 = percentile(times, 0.99),
-          .max = times.back()};
+  return percentiles_of(std::move(times));
 }
 
 /// 0, 512, 1024, 2048, ... and the last depth, as far as a step ran there.
@@ -76,20 +73,6 @@ std::vector<DepthSpeed> speeds_of(const RunRecord& record) {
   return speeds;
 }
 
-StorageFigures storage_of(const config::RunSpec& spec, const std::vector<const StepResult*>& decode,
-                          const Measurement& sum) {
-  model::PagingUse use;
-  for (const StepResult* step : decode) {
-    use += step->paging;
-  }
-  const auto tokens = static_cast<double>(decode.size());
-  return {.part = spec.device.storage->name,
-          .read_bytes = use.read.as_double() / tokens,
-          .hit_share = use.asked > use.read ? 1 - ratio(use.read, use.asked) : 0,
-          .major_faults = static_cast<double>(use.major_faults) / tokens,
-          .stall_share = sum.part(Owner::storage) / sum.picoseconds()};
-}
-
 std::vector<BreakdownPart> breakdown_of(const Measurement& sum) {
   struct Name {
     Owner owner;
@@ -101,6 +84,7 @@ std::vector<BreakdownPart> breakdown_of(const Measurement& sum) {
       {Owner::kv_read, "kv_read", "KV read (data beats)"},
       {Owner::kv_write, "kv_write", "KV write (data beats)"},
       {Owner::other_data, "other_traffic", "other traffic (data beats)"},
+      {Owner::masters, "other_masters", "other masters (data beats)"},
       {Owner::compute, "compute", "compute not hidden"},
       {Owner::row, "row_conflicts", "row misses and conflicts"},
       {Owner::refresh, "refresh", "refresh"},
@@ -117,23 +101,6 @@ std::vector<BreakdownPart> breakdown_of(const Measurement& sum) {
         {.part = name.part, .text = name.text, .share = sum.part(name.owner) / sum.picoseconds()});
   }
   return parts;
-}
-
-/// What was simulated of operators tells how the ranks' time divides over the states; there was as much of it
-/// as the steps took, threads' meetings included.
-std::optional<DramEnergyFigures> energy_of(const config::DeviceSpec& device, const Measurement& sum) {
-  model::DramActivity activity = sum.activity();
-  double measured = 0;
-  for (const Picoseconds time : activity.background) {
-    measured += time.as_double();
-  }
-  const auto ranks = static_cast<double>(device.controller.channels * device.controller.ranks);
-  for (Picoseconds& time : activity.background) {
-    time =
-        Picoseconds(measured > 0 ? std::llround(time.as_double() / measured * ranks * sum.picoseconds()) : 0);
-  }
-  return dram_energy(device.dram, activity, Picoseconds(std::llround(sum.picoseconds())),
-                     Bytes(std::llround(sum.bytes_read() + sum.bytes_written())));
 }
 
 struct RowShares {
@@ -207,11 +174,9 @@ Speed speed_of(const config::RunSpec& spec, const RunRecord& record) {
   }
   const Measurement sum = sum_of(decode);
   const double elapsed = sum.picoseconds() / kPicosecondsPerSecond;
-  speed.inter_token = percentiles_of(decode);
+  speed.inter_token = percentiles_of_steps(decode);
   speed.breakdown = breakdown_of(sum);
-  if (record.pages) {
-    speed.storage = storage_of(spec, decode, sum);
-  }
+  speed.storage = storage_figures(spec, record, sum);
   speed.read = BytesPerSecond(sum.bytes_read() / elapsed);
   speed.written = BytesPerSecond(sum.bytes_written() / elapsed);
   const RowShares rows = row_shares(sum);
@@ -224,7 +189,7 @@ Speed speed_of(const config::RunSpec& spec, const RunRecord& record) {
     bytes += step->model_bytes;
   }
   const auto tokens = static_cast<double>(decode.size());
-  speed.energy = energy_of(spec.device, sum);
+  speed.energy = phase_energy(spec.device, sum);
   speed.energy_per_token = speed.energy ? speed.energy->account.total() / tokens : Joules();
   speed.bytes_per_token = bytes / static_cast<std::int64_t>(decode.size());
   speed.roofline_tokens_per_second = peak_bandwidth(spec.device).count() / (bytes.as_double() / tokens);
@@ -234,6 +199,31 @@ Speed speed_of(const config::RunSpec& spec, const RunRecord& record) {
 
 }  // namespace
 
+Percentiles percentiles_of(std::vector<Picoseconds> times) {
+  std::sort(times.begin(), times.end());
+  return {.p50 = percentile(times, 0.5),
+          .p95 = percentile(times, 0.95),
+          .p99 = percentile(times, 0.99),
+          .max = times.back()};
+}
+
+/// What was simulated of operators tells how the ranks' time divides over the states; there was as much of it
+/// as the steps took, threads' meetings included.
+std::optional<DramEnergyFigures> phase_energy(const config::DeviceSpec& device, const Measurement& sum) {
+  model::DramActivity activity = sum.activity();
+  double measured = 0;
+  for (const Picoseconds time : activity.background) {
+    measured += time.as_double();
+  }
+  const auto ranks = static_cast<double>(device.controller.channels * device.controller.ranks);
+  for (Picoseconds& time : activity.background) {
+    time =
+        Picoseconds(measured > 0 ? std::llround(time.as_double() / measured * ranks * sum.picoseconds()) : 0);
+  }
+  return dram_energy(device.dram, activity, Picoseconds(std::llround(sum.picoseconds())),
+                     Bytes(std::llround(sum.bytes_read() + sum.bytes_written())));
+}
+
 Picoseconds time_of(const StepResult& step) {
   return Picoseconds(std::llround(step.total.picoseconds()));
 }
@@ -242,10 +232,23 @@ std::int64_t max_context(const config::RunSpec& spec) {
   const trace::LlmRun run = trace::llm_run(spec);
   const auto fits = [&](std::int64_t tokens) {
     model::MemoryLedger ledger(spec.device.os, dram_capacity(spec.device));
-    for (const trace::Allocation& a : trace::allocations(run, tokens)) {
-      if (ledger.allocate(
-              {.address = 0, .bytes = a.bytes, .kind = a.kind, .backing = a.backing, .name = a.name})) {
+    for (const config::MasterUse& use : spec.device.masters) {
+      if (ledger.allocate({.address = 0,
+                           .bytes = config::buffer_bytes(use.master),
+                           .backing = trace::Backing::device_contiguous})) {
         return false;
+      }
+    }
+    for (const trace::Allocation& a : trace::allocations(run, tokens)) {
+      const trace::Alloc alloc{
+          .address = 0, .bytes = a.bytes, .kind = a.kind, .backing = a.backing, .name = a.name};
+      if (is_tiered(spec, alloc) && !file_fits(spec, alloc)) {
+        return false;
+      }
+      for (const trace::Alloc& part : in_memory(spec, alloc)) {
+        if (ledger.allocate(part)) {
+          return false;
+        }
       }
     }
     return !ledger.pages();
@@ -278,14 +281,20 @@ Summary summarise(const config::RunSpec& spec, const RunRecord& record) {
       .message = fmt::format("{} of {} in use at most", human(record.peak), human(record.available)),
       .notes = notes_of(spec)};
   summary.speed = speed_of(spec, record);
-  if (record.pages) {
+  if (spec.engine.kv_tiers) {
+    add_tier_notes(spec, summary.verdict.notes);
+  }
+  if (record.swaps) {
+    summary.verdict.limit = "memory";
+    summary.verdict.pages = true;
+    summary.verdict.message =
+        fmt::format("{} are asked for, of which {} can be used: what does not fit is swapped to {} and back",
+                    human(record.total), human(record.available), spec.device.storage->name);
+  } else if (record.pages) {
     summary.verdict.limit = "page cache";
     summary.verdict.pages = true;
     summary.verdict.notes.emplace_back(
         "the first tokens find what loading left in memory; speed settles over some tens of tokens");
-    summary.verdict.notes.emplace_back(
-        "what storage writes into DRAM is not in DRAM's traffic and energy, and takes no bandwidth from the "
-        "cores");
     summary.verdict.message =
         fmt::format("{} are asked for, of which {} can be used: weights are read from {} again and again",
                     human(record.total), human(record.available), spec.device.storage->name);

@@ -10,6 +10,7 @@
 #include "configs/spec/run_spec.h"
 #include "configs/units/quantity.h"
 #include "sim/metrics/dram_energy.h"
+#include "sim/metrics/storage_figures.h"
 #include "sim/run/run_record.h"
 
 namespace kvsim::sim {
@@ -47,16 +48,6 @@ struct Percentiles {
   Picoseconds p50, p95, p99, max;
 };
 
-/// Of weights that are paged, per decode token.
-struct StorageFigures {
-  std::string part;
-  double read_bytes = 0;
-  double hit_share =
-      0;  ///< bytes of weights that did not have to be read, of those used; reads in vain count against
-  double major_faults = 0;
-  double stall_share = 0;  ///< of the token's time
-};
-
 /// Tokens of which K and V were computed, once per layer each.
 struct KvComputations {
   std::int64_t made = 0;        ///< in all prefill and decode steps
@@ -67,7 +58,7 @@ struct KvComputations {
 struct Speed {
   Picoseconds time_to_first_token;
   double prefill_tokens_per_second = 0;
-  std::optional<StorageFigures> storage;   ///< none unless weights are paged
+  std::optional<StorageFigures> storage;   ///< none unless something is paged, swapped, streamed or in tiers
   std::optional<Percentiles> inter_token;  ///< none if nothing was generated
   KvComputations kv_computations;
   std::vector<DepthSpeed> decode;
@@ -97,6 +88,13 @@ struct Summary {
 /// Largest context, in tokens, whose allocations fit the device as the verdict asks; 0 if none does. At most
 /// what the model was trained for.
 [[nodiscard]] std::int64_t max_context(const config::RunSpec& spec);
+
+/// Energy of DRAM over the steps whose sum `sum` is. None if the part has none.
+[[nodiscard]] std::optional<DramEnergyFigures> phase_energy(const config::DeviceSpec& device,
+                                                            const Measurement& sum);
+
+/// Nearest-rank percentiles. Precondition: there is a time.
+[[nodiscard]] Percentiles percentiles_of(std::vector<Picoseconds> times);
 
 /// Time of a step, in whole picoseconds.
 [[nodiscard]] Picoseconds time_of(const StepResult& step);

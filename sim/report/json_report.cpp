@@ -3,7 +3,10 @@
 
 #include "configs/spec/resolve.h"
 #include "sim/report/energy_json.h"
+#include "sim/report/masters_report.h"
 #include "sim/report/report.h"
+#include "sim/report/soak_report.h"
+#include "sim/report/storage_report.h"
 #include "sim/version.h"
 
 namespace kvsim::sim {
@@ -84,22 +87,6 @@ ordered_json breakdown(const Speed& speed) {
     parts.push_back({{"part", part.part}, {"share", part.share}});
   }
   return parts;
-}
-
-/// Null unless weights are paged. Nothing is written then, so that there is no wear to tell of.
-ordered_json storage(const Summary& summary) {
-  if (!summary.speed || !summary.speed->storage) {
-    return nullptr;
-  }
-  const StorageFigures& s = *summary.speed->storage;
-  return {{"part", s.part},
-          {"read_bytes_per_token", s.read_bytes},
-          {"write_bytes_per_token", 0},
-          {"hit_share", s.hit_share},
-          {"major_faults_per_token", s.major_faults},
-          {"stall_share", s.stall_share},
-          {"waf", nullptr},
-          {"days_to_endurance", nullptr}};
 }
 
 std::string backing_name(trace::Backing backing) {
@@ -194,7 +181,8 @@ std::string json_report(const Report& report) {
   json["breakdown"] = s.speed ? breakdown(*s.speed) : ordered_json::array();
   json["dram"] = dram(s);
   json["operators"] = s.speed ? operators(*s.speed) : ordered_json::array();
-  json["storage"] = storage(s);
+  json["storage"] = s.speed && s.speed->storage ? storage_json(*s.speed->storage) : ordered_json(nullptr);
+  json["masters"] = masters_json(report.record.masters);
   json["roofline"] = nullptr;
   if (decoded(s)) {
     json["roofline"] = {{"bytes_per_token", s.speed->bytes_per_token.count()},
@@ -202,6 +190,9 @@ std::string json_report(const Report& report) {
   }
   json["memory"] = memory(report);
   json["fidelity"] = fidelity(report);
+  if (report.soak) {
+    add_soak(json, *report.soak);
+  }
   json["provenance"] = provenance(report);
   return json.dump(2) + "\n";
 }

@@ -2,12 +2,14 @@
 // Writes a run's summary as text, JSON or CSV.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "configs/spec/run_spec.h"
 #include "sim/metrics/summary.h"
 #include "sim/run/run_record.h"
+#include "sim/soak/soak.h"
 
 namespace kvsim::sim {
 
@@ -17,6 +19,7 @@ struct Report {
   std::vector<config::InputFile> inputs;
   RunRecord record;
   Summary summary;
+  std::optional<SoakRecord> soak{};
 };
 
 /// Version of the JSON layout. Later versions add and do not rename.

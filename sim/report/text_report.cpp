@@ -5,7 +5,10 @@
 #include <fmt/format.h>
 
 #include "sim/metrics/human.h"
+#include "sim/report/masters_report.h"
 #include "sim/report/report.h"
+#include "sim/report/soak_report.h"
+#include "sim/report/storage_report.h"
 #include "sim/version.h"
 
 namespace kvsim::sim {
@@ -61,15 +64,6 @@ void breakdown(Out out, const Speed& speed) {
     fmt::format_to(out, "  {:<32} {:>8}\n", part.text, percent(part.share));
   }
   fmt::format_to(out, "\n");
-}
-
-void storage(Out out, const StorageFigures& s) {
-  fmt::format_to(
-      out,
-      "Storage ({})   {} read per token, {:.0f} major faults; {} of the weights were in memory; {} of "
-      "the time\n\n",
-      s.part, human(Bytes(std::llround(s.read_bytes))), s.major_faults, percent(s.hit_share),
-      percent(s.stall_share));
 }
 
 void dram(Out out, const Summary& summary) {
@@ -154,10 +148,16 @@ std::string text_report(const Report& report) {
     if (report.summary.speed->inter_token) {
       breakdown(out, *report.summary.speed);
       if (report.summary.speed->storage) {
-        storage(out, *report.summary.speed->storage);
+        fmt::format_to(out, "{}",
+                       storage_text(*report.summary.speed->storage,
+                                    report.spec.workload.prompt + report.spec.workload.generate));
       }
       dram(out, report.summary);
+      text += masters_text(report.record.masters);
     }
+  }
+  if (report.soak) {
+    text += soak_text(*report.soak);
   }
   memory(out, report);
   if (report.summary.speed) {

@@ -16,8 +16,8 @@
 #include "models/os_memory/memory_ledger.h"
 #include "sim/metrics/human.h"
 #include "sim/run/budget.h"
-#include "sim/run/frame_map.h"
 #include "sim/run/operation.h"
+#include "sim/run/run_storage.h"
 #include "sim/run/sampler.h"
 #include "sim/soc/soc.h"
 
@@ -35,8 +35,6 @@ constexpr Picoseconds kWindowTime{10'000'000'000};
 /// Decode steps at which operators that grow with the context are measured; between them they are
 /// interpolated.
 constexpr std::int64_t kKnots = 5;
-/// Less than this and the kernel kills before it pages (assumed: some 2000 pages of programs and weights).
-constexpr Bytes kLeastFileMemory{8 << 20};
 /// Simulated time between two looks at the stop flag: some 50,000 bursts at 34 GB/s.
 constexpr Picoseconds kWatch{100'000'000};
 
@@ -69,8 +67,10 @@ class Runner : public sc_core::sc_module {
         hooks_(hooks),
         reader_(source, spec.device),
         soc_("soc", spec.device,
-             spec.run.fidelity == Fidelity::exact ? model::Granularity::burst : model::Granularity::train),
-        ledger_(spec.device.os, dram_capacity(spec.device)),
+             spec.run.fidelity == Fidelity::exact ? model::Granularity::burst : model::Granularity::train,
+             static_cast<std::uint64_t>(spec.run.seed)),
+        ledger_(Offload::os_of(spec), dram_capacity(spec.device)),
+        storage_(spec),
         sampler_(spec.run.relative_error),
         knots_(knots_of(spec.workload.generate)) {
     SC_HAS_PROCESS(Runner);
@@ -85,6 +85,9 @@ class Runner : public sc_core::sc_module {
       std::rethrow_exception(failure_);
     }
     fill_in();
+    for (const auto& master : soc_.masters().all()) {
+      record_.masters.push_back({.spec = master->spec(), .figures = master->figures(), .time = played_});
+    }
     record_.items = ledger_.items();
     record_.total = total_of(record_.refused, ledger_.total());
     record_.peak = record_.pages ? std::min(ledger_.peak(), ledger_.available()) : ledger_.peak();
@@ -102,6 +105,8 @@ class Runner : public sc_core::sc_module {
       failure_ = std::current_exception();
     }
     done_ = true;
+    played_ = model::now();
+    soc_.stop();
   }
 
   /// One operator can take seconds to simulate: the user who asks to stop does not wait for its end.
@@ -122,6 +127,13 @@ class Runner : public sc_core::sc_module {
   }
 
   void play() {
+    for (const trace::Alloc& buffer : soc_.masters().buffers()) {
+      handle(buffer);
+    }
+    if (record_.broken) {
+      read_rest();
+      return;
+    }
     while (const OperationReader::Item* item = reader_.next()) {
       check_stop();
       std::visit([this](const auto& it) { handle(it); }, *item);
@@ -146,11 +158,21 @@ class Runner : public sc_core::sc_module {
   }
 
   void handle(const trace::Alloc& alloc) {
-    const auto broken = ledger_.allocate(alloc);
-    if (!broken && alloc.backing == trace::Backing::file_mapped) {
-      mapping_ = {.address = alloc.address, .bytes = alloc.bytes};
+    for (const trace::Alloc& part : in_memory(spec_, alloc)) {
+      take_memory(part);
     }
-    if (broken) {
+    if (!record_.broken) {
+      storage_.note_whole(alloc);
+      reader_.set_end(storage_.end());
+      check_storage();
+    }
+  }
+
+  void take_memory(const trace::Alloc& alloc) {
+    const auto broken = ledger_.allocate(alloc);
+    if (!broken) {
+      storage_.note(alloc);
+    } else {
       record_.broken = BrokenLimit{
           .limit = broken->limit,
           .message = fmt::format(
@@ -170,7 +192,7 @@ class Runner : public sc_core::sc_module {
       end_step();
       return;
     }
-    if (ledger_.pages() && !begin_paging()) {
+    if (!begin_storage(mark)) {
       return;
     }
     phase_begins_ = record_.steps.empty() || record_.steps.back().mark.phase != mark.phase;
@@ -182,48 +204,53 @@ class Runner : public sc_core::sc_module {
     pending_.emplace_back();
   }
 
-  /// False, with what is broken, if the device cannot page.
-  bool begin_paging() {
-    const Bytes left = ledger_.available() - ledger_.anonymous();
-    const bool can = spec_.device.storage && left >= kLeastFileMemory;
-    if (!can) {
-      const std::string why = spec_.device.storage
-                                  ? fmt::format("{} beside anonymous memory, too little to page", human(left))
-                                  : fmt::format("{}; give the device a storage to see how slow that is",
-                                                human(ledger_.available()));
-      record_.broken =
-          BrokenLimit{.limit = "page cache",
-                      .message = fmt::format("runs only by paging weights: {} of memory in use, of which {} "
-                                             "are mapped weights, but the system leaves {}",
-                                             human(ledger_.total()), human(ledger_.file_mapped()), why),
-                      .token = generated()};
-    } else if (!pager_) {
-      pager_.emplace(spec_.device, mapping_, left, static_cast<std::uint64_t>(spec_.run.seed));
-      pager_->load();
-      frames_.emplace(mapping_.address, mapping_.bytes, left);
-      reader_.set_end(dram_capacity(spec_.device) + mapping_.bytes);
-      record_.pages = true;
+  /// False, with what is broken, if what does not fit into memory cannot be elsewhere.
+  bool begin_storage(const Mark& mark) {
+    record_.broken = storage_.begin_step(mark, ledger_);
+    if (record_.broken) {
+      record_.broken->token = generated();
+      return false;
     }
-    return can;
+    record_.pages = storage_.offload().pages();
+    record_.swaps = storage_.offload().swaps();
+    record_.streams = storage_.offload().streams();
+    reader_.set_end(storage_.end());
+    if (mark.phase == trace::Phase::decode && decoded_ == 0) {
+      before_decode_ = storage_.counters();
+    }
+    return true;
   }
 
-  /// What the operator waits for storage; it takes `picoseconds` if nothing is missing.
-  void page_in(const Operation& operation, StepResult& step, double picoseconds) {
-    if (!pager_) {
-      return;
+  void pay(const RunStorage::Cost& cost, trace::Operator op) {
+    StepResult& step = record_.steps.back();
+    step.paging += cost.paging;
+    step.experts += cost.experts;
+    step.tiers += cost.tiers;
+    step.total += cost.time;
+    step.simulated += cost.time.picoseconds();
+    book(step.mark, op, cost.time);
+    check_storage();
+  }
+
+  /// What the device refuses ends the run.
+  void check_storage() {
+    const auto failure = storage_.failure();
+    if (failure && !record_.broken) {
+      record_.broken = BrokenLimit{.limit = "storage",
+                                   .message = fmt::format("storage ends the run {}: KV cache on {}: {}",
+                                                          when(), spec_.device.storage->name, *failure),
+                                   .token = generated()};
     }
-    const model::PagingUse use = pager_->run(operation.threads, Picoseconds(std::llround(picoseconds)));
-    model::TimeAccount account;
-    account.add(model::Owner::storage, use.stall);
-    const Measurement stall(account, {}, {});
-    step.paging += use;
-    step.total += stall;
-    step.simulated += stall.picoseconds();
-    book(step.mark, operation.mark.op, stall);
   }
 
   void end_step() {
+    if (storage_.any()) {
+      pay(storage_.end_step(), trace::Operator::kv_append);
+    }
     const trace::Phase phase = record_.steps.back().mark.phase;
+    if (phase == trace::Phase::decode) {
+      record_.storage = storage_.counters() - before_decode_;
+    }
     decoded_ += phase == trace::Phase::decode ? 1 : 0;
     hooks_.progress(
         std::min(1.0, static_cast<double>(decoded_ + 1) /
@@ -231,8 +258,8 @@ class Runner : public sc_core::sc_module {
   }
 
   void handle(const Operation& operation) {
-    if (frames_) {
-      play(frames_->placed(operation), operation);
+    if (storage_.any()) {
+      play(storage_.placed(operation), operation);
     } else {
       play(operation, operation);
     }
@@ -241,16 +268,19 @@ class Runner : public sc_core::sc_module {
   /// `asked` is the operation at the addresses of the stream.
   void play(const Operation& operation, const Operation& asked) {
     StepResult& step = record_.steps.back();
-    step.model_bytes += model_bytes(operation);
+    step.model_bytes += model_bytes(storage_.is_tiered() ? asked : operation);
     if (spec_.run.fidelity != Fidelity::automatic) {
       const Measurement m = measure(operation, model::bytes_read_once(operation.threads));
       step.total += m;
       step.simulated += m.picoseconds();
       book(step.mark, operation.mark.op, m);
-      page_in(asked, step, m.picoseconds());
+      if (storage_.any()) {
+        pay(storage_.wait(asked, m.picoseconds()), asked.mark.op);
+      }
       return;
     }
-    const OperatorKind kind = kind_of(operation, before());
+    const OperatorKind kind =
+        kind_of(storage_.is_tiered() ? operation : asked, before());  // however it lies in memory
     step_bytes_ += bytes_of(operation);
     if (sampler_.wants(kind, is_knot(step.mark))) {
       sample(operation, kind, step);
@@ -259,8 +289,8 @@ class Runner : public sc_core::sc_module {
     }
     sampler_.saw(kind);
     count_pending(kind, operation.mark.op);
-    if (pager_) {
-      page_in(asked, step, sampler_.estimate(kind).mean.picoseconds());
+    if (storage_.any()) {
+      pay(storage_.wait(asked, sampler_.estimate(kind).mean.picoseconds()), asked.mark.op);
     }
   }
 
@@ -347,6 +377,9 @@ class Runner : public sc_core::sc_module {
 
   [[nodiscard]] Measurement measure(const Operation& operation, Bytes read_once) {
     model::MemoryPath& memory = soc_.memory();
+    if (model::StorageDma* dma = soc_.storage_dma()) {
+      dma->set_rate(storage_.dma_rate(), 0, ledger_.available());
+    }
     const model::MemoryCounters before = memory.counters();
     const model::DramActivity activity_before = memory.activity(model::now());
     model::TimeAccount account = soc_.cpu().run(operation.threads, read_once);
@@ -383,9 +416,8 @@ class Runner : public sc_core::sc_module {
   OperationReader reader_;
   Soc soc_;
   model::MemoryLedger ledger_;
-  model::WeightPager::Mapping mapping_;  ///< the model file
-  std::optional<model::WeightPager> pager_;
-  std::optional<FrameMap> frames_;
+  RunStorage storage_;
+  model::StorageCounters before_decode_;
   Sampler sampler_;
   std::unordered_map<std::uint64_t, Pilot> pilots_;  ///< by shape
   std::set<std::int64_t> knots_;                     ///< decode steps
@@ -395,6 +427,7 @@ class Runner : public sc_core::sc_module {
   std::vector<std::vector<Pending>> pending_;  ///< by step
   RunRecord record_;
   sc_core::sc_process_handle main_;
+  Picoseconds played_;  ///< simulated time
   bool begun_ = false;
   bool done_ = false;
   std::exception_ptr failure_;

@@ -17,6 +17,7 @@
 #include "tests/validation/board.h"
 #include "tests/validation/lesson_quality.h"
 #include "tests/validation/lesson_run.h"
+#include "tests/validation/tier_run.h"
 
 namespace kvsim::testing {
 namespace {
@@ -307,6 +308,8 @@ void pi5() {
   }
 }
 
+constexpr std::array kTierLessons = {"c11", "d1", "d2", "d3", "d4", "d5"};
+
 int run(std::string_view wanted) {
   struct Lesson {
     const char* name;
@@ -334,6 +337,13 @@ int run(std::string_view wanted) {
     names.emplace_back(lesson.name);
     if (wanted.empty() || wanted == lesson.name) {
       lesson.tell();
+      told = true;
+    }
+  }
+  for (const char* lesson : kTierLessons) {
+    names.emplace_back(lesson);
+    if (wanted.empty() || wanted == lesson) {
+      tell_tier_lesson(lesson, say);
       told = true;
     }
   }

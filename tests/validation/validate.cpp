@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Long checks (make validate): whole runs in train fidelity against auto, predictions against measured
 // boards, random DRAM traffic through the checker (with the argument `legality` only that), the trained model
-// beside two other engines (with `quality` only that), and storage parts beside measured devices (with
-// `storage` only that). Prints a table; ends with 1 if a figure lies outside its bound.
+// beside two other engines (with `quality` only that), storage parts beside measured devices (with `storage`
+// only that), the memory's clocks (with `clocks` only that), boards' temperatures and clocks beside logs
+// (with `heat` only that), and devices with less memory than the model (with `paging` only that). Prints a
+// table; ends with 1 if a figure lies outside its bound.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -12,12 +14,16 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "configs/spec/dram_rate.h"
+#include "configs/spec/dram_temperature.h"
 #include "configs/spec/grammar.h"
 #include "configs/spec/resolve.h"
 #include "tests/support/process.h"
 #include "tests/validation/board.h"
+#include "tests/validation/heat.h"
 #include "tests/validation/kv_quality.h"
 #include "tests/validation/legality.h"
+#include "tests/validation/paging.h"
 #include "tests/validation/storage.h"
 
 namespace kvsim::testing {
@@ -44,6 +50,28 @@ class Table {
     failed_ = failed_ || !good;
     fmt::print("  {:<58} {:>9.3f} {:>9.3f}  factor {:.2f} (bound {:.0f}){}\n", what, expected, got, ratio,
                most, good ? "" : "   <-- OUTSIDE");
+    std::fflush(stdout);
+  }
+  /// A figure whose difference counts.
+  void difference(const std::string& what, double expected, double got, double bound) {
+    const bool good = std::abs(got - expected) <= bound;
+    failed_ = failed_ || !good;
+    fmt::print("  {:<58} {:>9.3f} {:>9.3f}  {:>+6.2f} (bound {}){}\n", what, expected, got, got - expected,
+               bound, good ? "" : "   <-- OUTSIDE");
+    std::fflush(stdout);
+  }
+  /// The same of a share in percent; `bound` is in points.
+  void points(const std::string& what, double expected, double got, double bound) {
+    const bool good = std::abs(got - expected) <= bound;
+    failed_ = failed_ || !good;
+    fmt::print("  {:<58} {:>9.3f} {:>9.3f}  {:>+6.1f} points (bound {:.0f}){}\n", what, expected, got,
+               got - expected, bound, good ? "" : "   <-- OUTSIDE");
+    std::fflush(stdout);
+  }
+  /// Beside a figure that it is not held to.
+  static void told(const std::string& what, double expected, double got) {
+    fmt::print("  {:<58} {:>9.3f} {:>9.3f}  {:>+6.1f} % (no bound)\n", what, expected, got,
+               100 * (got / expected - 1));
     std::fflush(stdout);
   }
   void claim(const std::string& what, bool holds) {
@@ -98,6 +126,60 @@ void board_decode(Table& table) {
   table.row("F1610 Phi-3-mini IQ4_XS, 4 threads", 7.1, four, 0.25);
   table.row("F1612 Phi-3-mini IQ4_XS, 8 threads (little cores included)", 3.81, eight, 0.25);
   table.claim("eight threads are slower than four", eight < four);
+}
+
+/// The memory's clock, its timings at that clock, and what of the way to it are the memory's clocks.
+void memory_clocks(Table& table) {
+  const config::DeviceSpec fast = config::load_device("rk3588");
+  const auto at = [&](std::int64_t megahertz) {
+    return config::at_data_rate(fast, config::DataRate(Hertz(2 * megahertz * 1'000'000)));
+  };
+  table.title(
+      "RK3588 with its memory at 528 MHz: Orange Pi 5 under dmc_ondemand (sbc-bench results, tinymembench)");
+  table.row("* random read latency in 64 MiB, ns beyond L1", 227.4,
+            nanoseconds(random_latency(at(528), Bytes(64 << 20))), 0.15);
+  table.row("  random read latency in 16 MiB, ns beyond L1", 192.6,
+            nanoseconds(random_latency(at(528), Bytes(16 << 20))), 0.15);
+  table.row("  random read latency in 4 MiB, ns beyond L1", 69.6,
+            nanoseconds(random_latency(at(528), Bytes(4 << 20))), 0.15);
+  table.title("RK3588 at each of its memory clocks: decode of Qwen3-1.7B Q4_0, tokens/s, below its roofline");
+  double before = 0;
+  for (const std::int64_t megahertz : {528, 1068, 1560, 2112}) {
+    const config::DeviceSpec device = at(megahertz);
+    const Texts changes{
+        "model=qwen3_1_7b",
+        "engine.weights=Q4_0",
+        "workload.prompt=128",
+        "workload.generate=32",
+        fmt::format("device.dram.data_rate={} MT/s", 2 * megahertz),
+        fmt::format("device.dram.timing.read_latency={} tCK", device.dram.timing.read_latency.clocks),
+        fmt::format("device.dram.timing.write_latency={} tCK", device.dram.timing.write_latency.clocks),
+        fmt::format("device.interconnect.request_latency={} ps",
+                    device.interconnect.request_latency.count())};
+    const nlohmann::json report = run(changes);
+    const double speed = report["throughput"]["decode_mean_tokens_per_s"];
+    const double roofline = report["roofline"]["tokens_per_s"];
+    table.claim(fmt::format("{} MHz: {:.2f} tokens/s, more than at the clock below, at most {:.2f}",
+                            megahertz, speed, roofline),
+                speed > before && speed < roofline);
+    before = speed;
+  }
+  table.title("Raspberry Pi 5, 8 GB: a copy with refreshes twice as often, over one with normal ones");
+  const config::DeviceSpec pi = config::load_device("raspberry_pi_5");
+  const auto copy = [&](double temperature) {
+    config::DeviceSpec device = pi;
+    device.controller.temperature = Celsius(temperature);
+    return load_bandwidth(device, {.copiers = 1}).all.count();
+  };
+  double normal = 60, twice = 60;
+  while (config::refresh_rate(pi.dram, Celsius(normal)) > 1) {
+    --normal;
+  }
+  while (config::refresh_rate(pi.dram, Celsius(twice)) < 2) {
+    ++twice;
+  }
+  table.points("share of the speed, percent (raspberrypi/firmware #1854)", 90.3,
+               100 * copy(twice) / copy(normal), 3);
 }
 
 void train_against_auto(Table& table) {
@@ -171,6 +253,29 @@ void storage(Table& table) {
                   });
 }
 
+void heat(Table& table) {
+  measure_heat(
+      {.title = [&](const std::string& text) { table.title(text); },
+       .row = [&](const HeatRow& row) { table.difference(row.what, row.measured, row.simulated, row.bound); },
+       .claim = [&](const std::string& what, bool holds) { table.claim(what, holds); }});
+}
+
+void paging(Table& table) {
+  measure_paging([&](const std::string& text) { table.title(text + "; * sets a parameter"); },
+                 [&](const PagingRow& row) {
+                   const std::string what = (row.sets ? "* " : "  ") + row.what;
+                   switch (row.rule) {
+                     case PagingRow::Rule::share:
+                       return table.row(what, row.measured, row.simulated, row.bound);
+                     case PagingRow::Rule::points:
+                       return table.points(what, row.measured, row.simulated, row.bound);
+                     case PagingRow::Rule::told:
+                       return Table::told(what, row.measured, row.simulated);
+                   }
+                 },
+                 [&](const std::string& what, bool holds) { table.claim(what, holds); });
+}
+
 }  // namespace
 }  // namespace kvsim::testing
 
@@ -184,14 +289,29 @@ int main(int argc, char** argv) {
     kvsim::testing::storage(table);
     return table.failed() ? 1 : 0;
   }
+  if (argc > 1 && std::string(argv[1]) == "heat") {
+    kvsim::testing::heat(table);
+    return table.failed() ? 1 : 0;
+  }
+  if (argc > 1 && std::string(argv[1]) == "paging") {
+    kvsim::testing::paging(table);
+    return table.failed() ? 1 : 0;
+  }
+  if (argc > 1 && std::string(argv[1]) == "clocks") {
+    kvsim::testing::memory_clocks(table);
+    return table.failed() ? 1 : 0;
+  }
   kvsim::testing::dram_legality(table);
   if (argc > 1 && std::string(argv[1]) == "legality") {
     return table.failed() ? 1 : 0;
   }
   kvsim::testing::board_memory(table);
   kvsim::testing::board_decode(table);
+  kvsim::testing::memory_clocks(table);
   kvsim::testing::train_against_auto(table);
   kvsim::testing::quality(table);
   kvsim::testing::storage(table);
+  kvsim::testing::heat(table);
+  kvsim::testing::paging(table);
   return table.failed() ? 1 : 0;
 }

@@ -37,6 +37,10 @@ class ExpertRouter {
   /// The experts of the token at `position`, in the order of their slots. Positions may be asked for in any
   /// order; where the one before was not the last asked for in this layer, nothing is kept.
   std::span<const std::int64_t> choose(Layer layer, Token position);
+  /// The layer's experts, the most popular first.
+  [[nodiscard]] std::span<const std::int64_t> by_popularity(Layer layer) const {
+    return layers_.at(layer.pos()).by_rank;
+  }
   /// Those of rows [first, first + count), where row 0 is the token at `step_first`; by expert.
   std::vector<ExpertGroup> route(Layer layer, Token step_first, std::uint32_t first, std::uint32_t count);
 

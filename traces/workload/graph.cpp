@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "configs/error/error.h"
+#include "configs/spec/expert_layers.h"
 
 namespace kvsim::trace {
 namespace {
@@ -31,9 +32,10 @@ class Builder {
         kv_(kv_layers(run)),
         list_(config::tensors(run.model, run.engine.weights)) {
     Address packed = places.repacked;
+    Address resident = places.weights;
     for (const config::TensorInfo& tensor : list_) {
       const bool copied = is_repacked(run.engine, tensor);
-      const Address address = places.weights + static_cast<Address>(tensor.offset.count());
+      const Address address = address_of(tensor, resident);
       tensors_.emplace(tensor.name, Placed{.tensor = &tensor, .address = copied ? packed : address});
       packed += copied ? static_cast<Address>(tensor.bytes.count()) : 0;
     }
@@ -76,6 +78,22 @@ class Builder {
     const config::TensorInfo* tensor = nullptr;
     Address address = 0;
   };
+
+  /// As the file has it; but with streamed experts, what stays in memory lies one behind the other, at
+  /// `resident` next.
+  Address address_of(const config::TensorInfo& tensor, Address& resident) const {
+    const auto offset = static_cast<Address>(tensor.offset.count());
+    if (!streams_experts(run_)) {
+      return places_.weights + offset;
+    }
+    if (config::is_of_experts(tensor)) {
+      return places_.expert_file + offset;
+    }
+    constexpr auto kAlignment = static_cast<Address>(config::kTensorAlignment.count());
+    const Address address = (resident + kAlignment - 1) / kAlignment * kAlignment;
+    resident = address + static_cast<Address>(tensor.bytes.count());
+    return address;
+  }
 
   template <class Work>
   void add(Operator op, Work work) {

@@ -107,6 +107,7 @@ struct Node {
 struct Places {
   Address weights = 0;
   Address repacked = 0;
+  Address expert_file = 0;  ///< where streamed experts are addressed
   Activations activations;
   Address logits = 0;
 };

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "configs/error/error.h"
+#include "configs/spec/expert_layers.h"
 #include "traces/record/checked.h"
 #include "traces/workload/activations.h"
 #include "traces/workload/kv_classes.h"
@@ -45,6 +46,40 @@ Bytes repacked_bytes(const config::EngineSpec& engine, const std::vector<config:
     bytes += is_repacked(engine, tensor) ? tensor.bytes : Bytes();
   }
   return bytes;
+}
+
+/// Of weights that are in memory whatever the token.
+Bytes resident_bytes(const LlmRun& run, const std::vector<config::TensorInfo>& tensors) {
+  if (!streams_experts(run)) {
+    return config::weight_bytes(tensors);
+  }
+  Bytes bytes;
+  for (const config::TensorInfo& tensor : tensors) {
+    if (!config::is_of_experts(tensor)) {
+      bytes = checked_round_up("the weights", bytes, config::kTensorAlignment) + tensor.bytes;
+    }
+  }
+  return checked_round_up("the weights", bytes, config::kTensorAlignment);
+}
+
+/// What `engine.experts.cache` says, and no less than the experts that one layer of the longest step asks
+/// for.
+Bytes expert_cache_bytes(const LlmRun& run, const std::vector<config::TensorInfo>& tensors,
+                         std::int64_t ubatch) {
+  if (!streams_experts(run)) {
+    return {};
+  }
+  Bytes largest;
+  for (const config::ExpertLayer& layer : config::expert_layers(run.model, tensors)) {
+    largest = std::max(largest, config::expert_bytes(layer));
+  }
+  const bool kept = run.engine.kv_cache == config::KvCacheUse::kept;
+  const std::int64_t computed = std::max<std::int64_t>(1, run.workload.prompt - run.workload.cached);
+  const std::int64_t tokens = kept ? std::min(ubatch, computed) : ubatch;
+  const config::Experts& experts = *run.model.experts;
+  const std::int64_t at_once =
+      experts.count / experts.used < tokens ? experts.count : std::min(experts.count, experts.used * tokens);
+  return std::max(run.engine.experts.cache, checked_product("the expert cache", {largest.count(), at_once}));
 }
 
 /// Flash attention, logits of one token: activations and the causal mask, or the logits if those are larger.
@@ -93,13 +128,22 @@ bool is_repacked(const config::EngineSpec& engine, const config::TensorInfo& ten
          (tensor.type.name == "Q4_0" || tensor.type.name == "Q4_K");
 }
 
+bool streams_experts(const LlmRun& run) {
+  return run.model.experts && run.engine.experts.place == config::ExpertPlace::streamed;
+}
+
+Address expert_file(Address cache_end) {
+  constexpr Address kBehind = Address{1} << 20;  // whatever the page
+  return (cache_end + kBehind - 1) / kBehind * kBehind;
+}
+
 MemoryLayout allocations(const LlmRun& run, std::int64_t context_tokens) {
   const std::vector<KvClass> classes = kv_classes(run, context_tokens);
   const std::vector<config::TensorInfo> tensors = config::tensors(run.model, run.engine.weights);
   const std::int64_t ubatch = ubatch_tokens(run.engine, context_tokens);
   const Backing weights =
       run.memory.weights == config::WeightBacking::mapped ? Backing::file_mapped : Backing::anonymous;
-  const auto anonymous = [](const char* name, Kind kind, Bytes bytes) {
+  const auto anonymous = [](std::string_view name, Kind kind, Bytes bytes) {
     return Allocation{.name = alloc_name(name), .kind = kind, .bytes = bytes};
   };
   const bool cached = run.engine.kv_cache == config::KvCacheUse::kept;
@@ -107,7 +151,7 @@ MemoryLayout allocations(const LlmRun& run, std::int64_t context_tokens) {
       Allocation{.name = alloc_name("weights"),
                  .kind = Kind::weights,
                  .backing = weights,
-                 .bytes = config::weight_bytes(tensors)},
+                 .bytes = resident_bytes(run, tensors)},
       anonymous("repacked weights", Kind::weights, repacked_bytes(run.engine, tensors)),
       anonymous(cached ? "KV cache" : "K and V of a layer", Kind::kv, Bytes()),
       anonymous(cached ? "KV cache (window)" : "K and V of a local layer", Kind::kv, Bytes()),
@@ -117,6 +161,7 @@ MemoryLayout allocations(const LlmRun& run, std::int64_t context_tokens) {
       anonymous("output buffer", Kind::scratch,
                 checked_product("the output buffer", {kActivationBytes, run.model.vocabulary})),
       anonymous("runtime heap", Kind::other, run.engine.runtime_heap),
+      anonymous(kExpertCacheName, Kind::weights, expert_cache_bytes(run, tensors, ubatch)),
   };
   for (const KvClass& c : classes) {
     layout[static_cast<std::size_t>(c.region)].bytes = total_bytes(c.shape) - wide_bytes(c.shape);

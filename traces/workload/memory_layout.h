@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string_view>
 
 #include "configs/spec/run_spec.h"
 #include "configs/spec/tensors.h"
@@ -34,8 +35,9 @@ enum class Region : std::uint8_t {
   compute_buffer,
   output_buffer,
   runtime_heap,
+  expert_cache,  ///< of streamed experts
 };
-inline constexpr std::size_t kRegions = 8;
+inline constexpr std::size_t kRegions = 9;
 
 struct Allocation {
   AllocName name{};
@@ -58,6 +60,14 @@ using MemoryLayout = std::array<Allocation, kRegions>;
 /// llama.cpp copies matrices of these types into an order that its kernels read faster, but not the
 /// embedding, from which it looks up rows (ggml-cpu/repack.cpp).
 [[nodiscard]] bool is_repacked(const config::EngineSpec& engine, const config::TensorInfo& tensor);
+
+/// Experts are read from storage into a cache.
+[[nodiscard]] bool streams_experts(const LlmRun& run);
+/// Name of that cache's allocation.
+inline constexpr std::string_view kExpertCacheName = "expert cache";
+/// Accesses to streamed experts are at addresses of the file, which lies behind all memory that is allocated:
+/// where, if the cache ends at `cache_end`. Whoever plays the stream knows where in the cache they are.
+[[nodiscard]] Address expert_file(Address cache_end);
 
 /// Addresses of the layout's regions, one behind the other, each at the beginning of a page.
 [[nodiscard]] std::array<Address, kRegions> place(const MemoryLayout& layout, Bytes page, Address base);

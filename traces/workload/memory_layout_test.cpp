@@ -36,6 +36,25 @@ TEST(MemoryLayout, WeightsAreTheModelFilesTensors) {
   EXPECT_EQ(at(allocations(run_of(qwen3_06b()), 4096), Region::weights).bytes, 1'192'230'912_B);
 }
 
+/// What is not an expert's stays; the cache is as large as asked for, and holds what a layer asks for at
+/// once.
+TEST(MemoryLayout, StreamedExpertsLeaveTheWeightsForACache) {
+  LlmRun run = test_run(qwen3_30b_a3b(), weight_format("F16"), {.prompt = 1, .generate = 8});
+  const Bytes whole = at(allocations(run, 9), Region::weights).bytes;
+  const Bytes expert(2 * 2048 * 768);  // of each matrix; whole pages
+  EXPECT_EQ(at(allocations(run, 9), Region::expert_cache).bytes, 0_B);
+  run.engine.experts = {.place = config::ExpertPlace::streamed, .cache = 3_GiB};
+  EXPECT_EQ(at(allocations(run, 9), Region::weights).bytes, whole - expert * (3 * 128 * 48));
+  EXPECT_EQ(at(allocations(run, 9), Region::expert_cache).bytes, 3_GiB);
+  EXPECT_EQ(at(allocations(run, 9), Region::expert_cache).backing, Backing::anonymous);
+  run.engine.experts.cache = 0_B;
+  EXPECT_EQ(at(allocations(run, 9), Region::expert_cache).bytes, expert * (3 * 8)) << "one token";
+  run.workload.prompt = 5;
+  EXPECT_EQ(at(allocations(run, 13), Region::expert_cache).bytes, expert * (3 * 40)) << "a prompt of five";
+  run.workload.prompt = 500;
+  EXPECT_EQ(at(allocations(run, 508), Region::expert_cache).bytes, expert * (3 * 128)) << "all of a layer";
+}
+
 TEST(MemoryLayout, KvCacheIsThePaddedContext) {
   EXPECT_EQ(at(allocations(run_of(llama3_8b()), 768), Region::kv_cache).bytes, 131'072_B * 768);
   EXPECT_EQ(at(allocations(run_of(llama3_8b()), 769), Region::kv_cache).bytes, 131'072_B * 1024);

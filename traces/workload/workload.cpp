@@ -116,10 +116,15 @@ class LlmWorkload::Impl {
 
   [[nodiscard]] Address address(Region region) const { return addresses_[static_cast<std::size_t>(region)]; }
 
+  [[nodiscard]] Address end_of(Region region) const {
+    return address(region) + static_cast<Address>(layout_[static_cast<std::size_t>(region)].bytes.count());
+  }
+
   [[nodiscard]] std::vector<Node> make_graph(const LlmRun& run) const {
     return build_graph(run,
                        {.weights = address(Region::weights),
                         .repacked = address(Region::repacked),
+                        .expert_file = expert_file(end_of(Region::expert_cache)),
                         .activations = place_activations(run.model, ubatch_, address(Region::compute_buffer)),
                         .logits = address(Region::output_buffer)});
   }
