@@ -85,13 +85,6 @@ void complete_device(DeviceSpec& device, const Place& place) {
 constexpr std::size_t kMostMasters = 8;
 constexpr std::size_t kMostStreams = 64;
 
-std::optional<std::int64_t> core_of(const MasterSpec& master) {
-  if (master.radio) {
-    return master.radio->core;
-  }
-  return master.load ? std::optional(master.load->core) : std::nullopt;
-}
-
 void check_engines(const DeviceSpec& device, const Place& place) {
   for (std::size_t i = 0; i < device.masters.size(); ++i) {
     const MasterUse& use = device.masters[i];

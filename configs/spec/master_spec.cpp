@@ -24,6 +24,13 @@ Picoseconds line_time(const ScanSpec& scan) {
                                   static_cast<double>(scan.height)));
 }
 
+std::optional<std::int64_t> core_of(const MasterSpec& master) {
+  if (master.radio) {
+    return master.radio->core;
+  }
+  return master.load ? std::optional(master.load->core) : std::nullopt;
+}
+
 BytesPerSecond mean_rate(const MasterSpec& master) {
   if (master.scan) {
     return BytesPerSecond(line_bytes(*master.scan).as_double() * static_cast<double>(master.scan->height) *

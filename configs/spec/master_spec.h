@@ -97,6 +97,8 @@ struct MasterUse {
 
 /// What the master moves on average, of DMA alone: without its driver's copy.
 [[nodiscard]] BytesPerSecond mean_rate(const MasterSpec& master);
+/// The core that its driver, or the program itself, takes; none if it needs no core.
+[[nodiscard]] std::optional<std::int64_t> core_of(const MasterSpec& master);
 /// Bytes of a line of a scan, all planes.
 [[nodiscard]] Bytes line_bytes(const ScanSpec& scan);
 /// Time between two lines of a scan.

@@ -40,6 +40,19 @@ std::vector<PacedReader> PacedReader::of(std::span<const ThreadWork> threads, co
   return readers;
 }
 
+Picoseconds PacedReader::play(std::vector<PacedReader> readers, Picoseconds end,
+                              const std::function<void(PacedReader&)>& advance) {
+  while (!readers.empty()) {
+    const auto next = std::ranges::min_element(readers, {}, &PacedReader::clock);
+    advance(*next);
+    if (next->done()) {
+      end = std::max(end, next->clock);
+      readers.erase(next);
+    }
+  }
+  return end;
+}
+
 PacedReader::Piece PacedReader::take(Bytes most) {
   const Piece& piece = pieces_[at_];
   const Piece part{

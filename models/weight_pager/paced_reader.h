@@ -32,6 +32,11 @@ class PacedReader {
                                                    const std::function<bool(const trace::Extent&)>& wanted,
                                                    Picoseconds in_memory, Picoseconds now);
 
+  /// Lets all of them go on to their end, the one that is furthest behind first: `advance` takes bytes of it
+  /// and moves its clock. Returns when the last one is done, at least `end`.
+  [[nodiscard]] static Picoseconds play(std::vector<PacedReader> readers, Picoseconds end,
+                                        const std::function<void(PacedReader&)>& advance);
+
   /// The next bytes, at most so many. Precondition: not done.
   [[nodiscard]] Piece take(Bytes most);
   [[nodiscard]] bool done() const { return at_ == pieces_.size(); }

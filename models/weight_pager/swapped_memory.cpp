@@ -2,6 +2,7 @@
 #include "models/weight_pager/swapped_memory.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -75,15 +76,8 @@ PagingUse SwappedMemory::run(std::span<const ThreadWork> threads, Picoseconds in
   const WatchedRange all{.begin = 0, .end = static_cast<trace::Address>(pages_ * kPageBytes)};
   std::vector<PacedReader> readers = PacedReader::of(
       threads, all, [](const trace::Extent& /*e*/) { return true; }, in_memory, now_);
-  Picoseconds end = now_ + in_memory;
-  while (!readers.empty()) {
-    const auto next = std::ranges::min_element(readers, {}, &PacedReader::clock);
-    advance(*next, use);
-    if (next->done()) {
-      end = std::max(end, next->clock);
-      readers.erase(next);
-    }
-  }
+  const Picoseconds end = PacedReader::play(std::move(readers), now_ + in_memory,
+                                            [&](PacedReader& reader) { advance(reader, use); });
   use.stall = end - now_ - in_memory;
   now_ = end;
   return use;

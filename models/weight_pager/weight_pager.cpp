@@ -2,6 +2,7 @@
 #include "models/weight_pager/weight_pager.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -71,15 +72,8 @@ PagingUse WeightPager::run(std::span<const ThreadWork> threads, Picoseconds in_m
                           .end = mapping_.address + static_cast<trace::Address>(mapping_.bytes.count())};
   std::vector<PacedReader> readers = PacedReader::of(
       threads, file, [](const trace::Extent& e) { return e.kind == trace::Kind::weights; }, in_memory, now_);
-  Picoseconds end = now_ + in_memory;
-  while (!readers.empty()) {
-    const auto next = std::ranges::min_element(readers, {}, &PacedReader::clock);
-    advance(*next, use);
-    if (next->done()) {
-      end = std::max(end, next->clock);
-      readers.erase(next);
-    }
-  }
+  const Picoseconds end = PacedReader::play(std::move(readers), now_ + in_memory,
+                                            [&](PacedReader& reader) { advance(reader, use); });
   use.stall = end - now_ - in_memory;
   now_ = end;
   return use;

@@ -150,15 +150,8 @@ Operation ExpertStream::placed(const Operation& operation) {
   if (!under_way_) {
     begin_layer(operation);
   }
-  Operation result{.mark = operation.mark, .threads = {}};
-  for (const model::ThreadWork& thread : operation.threads) {
-    model::ThreadWork& to = result.threads.emplace_back(model::ThreadWork{{}, thread.simd_operations});
-    to.extents.reserve(thread.extents.size());
-    for (const Extent& extent : thread.extents) {
-      place(extent, to.extents);
-    }
-  }
-  return result;
+  return with_extents(operation,
+                      [this](const Extent& extent, std::vector<Extent>& out) { place(extent, out); });
 }
 
 void ExpertStream::place(const Extent& extent, std::vector<Extent>& out) const {

@@ -18,15 +18,8 @@ FrameMap::FrameMap(Address address, Bytes bytes, Bytes frames)
 }
 
 Operation FrameMap::placed(const Operation& operation) const {
-  Operation result{.mark = operation.mark, .threads = {}};
-  for (const model::ThreadWork& thread : operation.threads) {
-    model::ThreadWork& to = result.threads.emplace_back(model::ThreadWork{{}, thread.simd_operations});
-    to.extents.reserve(thread.extents.size());
-    for (const Extent& extent : thread.extents) {
-      place(extent, to.extents);
-    }
-  }
-  return result;
+  return with_extents(operation,
+                      [this](const Extent& extent, std::vector<Extent>& out) { place(extent, out); });
 }
 
 /// A row that is longer than all frames goes through them more than once.

@@ -121,6 +121,19 @@ Operation window_of(const Operation& operation, double fraction, double at) {
   return window;
 }
 
+Operation with_extents(const Operation& operation,
+                       const std::function<void(const trace::Extent&, std::vector<trace::Extent>&)>& place) {
+  Operation result{.mark = operation.mark, .threads = {}};
+  for (const model::ThreadWork& thread : operation.threads) {
+    model::ThreadWork& to = result.threads.emplace_back(model::ThreadWork{{}, thread.simd_operations});
+    to.extents.reserve(thread.extents.size());
+    for (const trace::Extent& extent : thread.extents) {
+      place(extent, to.extents);
+    }
+  }
+  return result;
+}
+
 OperationReader::OperationReader(trace::AccessSource& source, const config::DeviceSpec& device)
     : source_(source), cores_(0), capacity_(static_cast<std::uint64_t>(dram_capacity(device).count())) {
   for (const config::ClusterSpec& cluster : device.clusters) {

@@ -30,6 +30,11 @@ struct Operation {
 /// first, 1 the last), and the arithmetic that belongs to it. Small extents stay whole.
 [[nodiscard]] Operation window_of(const Operation& operation, double fraction, double at);
 
+/// The operation with each extent placed elsewhere: `place` appends what becomes of it.
+[[nodiscard]] Operation with_extents(
+    const Operation& operation,
+    const std::function<void(const trace::Extent&, std::vector<trace::Extent>&)>& place);
+
 /// Reads a stream and checks it against the device that has to run it.
 class OperationReader {
  public:

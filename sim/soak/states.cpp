@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "configs/spec/dram_temperature.h"
-#include "models/dram/energy.h"
 
 namespace kvsim::sim {
 
@@ -37,10 +36,8 @@ bool States::matters(std::size_t cluster) const {
     first += use_[i].cores;
   }
   return std::ranges::any_of(spec_.device.masters, [&](const config::MasterUse& use) {
-    const std::int64_t core = use.master.radio  ? use.master.radio->core
-                              : use.master.load ? use.master.load->core
-                                                : -1;
-    return core >= first && core < first + use_[cluster].cores;
+    const std::optional<std::int64_t> core = config::core_of(use.master);
+    return core && *core >= first && *core < first + use_[cluster].cores;
   });
 }
 
