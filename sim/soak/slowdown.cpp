@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <string_view>
 
 #include "sim/soak/soak.h"
 
@@ -27,31 +29,20 @@ constexpr double kNothing = 1e-6;
 
 }  // namespace
 
-void Slowdown::charge(const std::string& cause, double picoseconds, Picoseconds at) {
-  const auto found = std::ranges::find(costs_, cause, &Cost::cause);
-  if (found != costs_.end()) {
-    found->picoseconds += picoseconds;
-  } else {
-    costs_.push_back({.cause = cause, .picoseconds = picoseconds, .first_at = at});
-  }
-}
-
-/// From the fastest state, alone and cool, to the one it was in, a cause at a time.
-void Slowdown::add(const TokenPart& part) {
-  const Picoseconds at = part.board.now();
-  all_ += part.share * part.picoseconds;
-  double before = table_.at(states_.fastest_alone()).token_picoseconds(part.depth);
+/// From the fastest state, alone and cool, to the one that the board is in, a cause at a time.
+TokenCosts Slowdown::look(const model::Board& board, std::int64_t depth, double picoseconds) {
+  TokenCosts costs{.picoseconds = picoseconds, .causes = {}};
+  double before = table_.at(states_.fastest_alone()).token_picoseconds(depth);
   const auto step = [&](const char* cause, double now) {
     if (std::abs(now - before) > kNothing * now) {
-      charge(cause, part.share * (now - before), at);
+      costs.causes.push_back({.cause = cause, .picoseconds = now - before, .first_at = board.now()});
     }
     before = now;
   };
-  step("contention", table_.at(states_.fastest()).token_picoseconds(part.depth));
-  const WindowState actual = states_.of(part.board, {});
+  step("contention", table_.at(states_.fastest()).token_picoseconds(depth));
   for (std::size_t i = 0; i < kSteps.size(); ++i) {
     // Clocks that are held down by later causes are still at their fastest.
-    const WindowState state = states_.cool(states_.released(part.board, [&](ClockLimit limit) {
+    const WindowState state = states_.cool(states_.released(board, [&](ClockLimit limit) {
       for (std::size_t later = i + 1; later < kSteps.size(); ++later) {
         if (std::ranges::find(kSteps[later].limits, limit) != kSteps[later].limits.end()) {
           return true;
@@ -59,16 +50,30 @@ void Slowdown::add(const TokenPart& part) {
       }
       return false;
     }));
-    step(kSteps[i].cause, table_.at(state).token_picoseconds(part.depth));
+    step(kSteps[i].cause, table_.at(state).token_picoseconds(depth));
   }
-  step("refresh", table_.at(actual).token_picoseconds(part.depth));
-  step("rules", part.picoseconds);
+  step("refresh", table_.at(states_.of(board, {})).token_picoseconds(depth));
+  step("rules", picoseconds);
+  return costs;
+}
+
+void Slowdown::add(const TokenCosts& costs, double share) {
+  all_ += share * costs.picoseconds;
+  for (const CauseCost& cost : costs.causes) {
+    const auto same = std::ranges::find_if(
+        costs_, [&](const CauseCost& known) { return std::string_view(known.cause) == cost.cause; });
+    CauseCost& sum =
+        same != costs_.end() ? *same : costs_.emplace_back(CauseCost{cost.cause, 0, cost.first_at});
+    sum.picoseconds += share * cost.picoseconds;
+  }
 }
 
 std::vector<SlowdownCause> Slowdown::causes() const {
   std::vector<SlowdownCause> causes;
-  for (const Cost& cost : costs_) {
-    causes.push_back({.cause = cost.cause, .share = cost.picoseconds / all_, .first_at = cost.first_at});
+  for (const CauseCost& cost : costs_) {
+    if (const double share = cost.picoseconds / all_; std::abs(share) > table_.relative_ci()) {
+      causes.push_back({.cause = cost.cause, .share = share, .first_at = cost.first_at});
+    }
   }
   std::ranges::stable_sort(causes, [](const auto& a, const auto& b) { return a.share > b.share; });
   return causes;

@@ -14,35 +14,34 @@ namespace kvsim::sim {
 
 struct SlowdownCause;
 
-/// A part of a token, in the state that the board was in when it was done.
-struct TokenPart {
-  const model::Board& board;
-  std::vector<std::string> settings;
-  std::int64_t depth = 0;
-  double share = 0;        ///< of the token
-  double picoseconds = 0;  ///< that the whole token takes in that state
+/// What a cause adds, and when it did first.
+struct CauseCost {
+  const char* cause = "";
+  double picoseconds = 0;
+  Picoseconds first_at;
+};
+
+/// Of a token that takes so long.
+struct TokenCosts {
+  double picoseconds = 0;
+  std::vector<CauseCost> causes;
 };
 
 class Slowdown {
  public:
   Slowdown(WindowTable& table, const States& states) : table_(table), states_(states) {}
 
-  void add(const TokenPart& part);
-  /// The causes that cost anything, the largest first.
+  /// Why a token of that depth takes `picoseconds` in the state that the board is in.
+  [[nodiscard]] TokenCosts look(const model::Board& board, std::int64_t depth, double picoseconds);
+  /// Such a share of such a token was done.
+  void add(const TokenCosts& costs, double share);
+  /// The causes that cost more than the windows' interval, the largest first.
   [[nodiscard]] std::vector<SlowdownCause> causes() const;
 
  private:
-  struct Cost {
-    std::string cause;
-    double picoseconds = 0;
-    Picoseconds first_at;
-  };
-
-  void charge(const std::string& cause, double picoseconds, Picoseconds at);
-
   WindowTable& table_;
   const States& states_;
-  std::vector<Cost> costs_;
+  std::vector<CauseCost> costs_;
   double all_ = 0;  ///< picoseconds of all tokens
 };
 

@@ -98,12 +98,13 @@ class Soak {
       const Window& window = table_.at(state);
       const double whole = time_of(window, state, doing, depth);
       const auto wanted = Picoseconds(std::max<std::int64_t>(1, std::llround(left * whole)));
+      const bool decode = doing == Doing::decode;
+      const TokenCosts costs = decode ? slowdown_.look(board_, depth, whole) : TokenCosts{};
       const model::Changes changes = advance(activity_of(window), wanted);
       const double done = std::min(left, changes.elapsed.as_double() / whole);
       left = changes.elapsed >= wanted ? 0 : left - done;
-      if (doing == Doing::decode) {
-        slowdown_.add(
-            {.board = board_, .settings = settings(), .depth = depth, .share = done, .picoseconds = whole});
+      if (decode) {
+        slowdown_.add(costs, done);
       }
       note_traffic(window, changes.elapsed);
       if (changes.stall > Picoseconds() && !over()) {
@@ -175,7 +176,7 @@ class Soak {
         sample();
       }
       if (changes.any()) {
-        down_ = changes.went_down;
+        down_ = down_ || changes.went_down;
         sum.stall = changes.stall;
         return sum;
       }
