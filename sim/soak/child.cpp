@@ -48,10 +48,12 @@ std::string outcome_of(const std::function<std::string()>& work) {
   }
 }
 
+}  // namespace
+
 /// Ended if it is still there when this goes.
-class Child {
+class Children::Child {
  public:
-  Child(const std::function<std::string()>& work, std::size_t index) : index_(index) {
+  explicit Child(const Work& work) {
     std::array<int, 2> ends{};
     if (pipe(ends.data()) != 0) {
       throw UserError(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
@@ -80,20 +82,19 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  [[nodiscard]] std::size_t index() const { return index_; }
   [[nodiscard]] int pipe_end() const { return pipe_; }
 
-  /// True at the end of what it tells.
-  bool listen() {
+  [[nodiscard]] bool is_done() const { return done_; }
+  void listen() {
     std::array<char, 4096> piece{};
     const ssize_t got = read(pipe_, piece.data(), piece.size());
     if (got > 0) {
       told_.append(piece.data(), static_cast<std::size_t>(got));
     }
-    return got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN);
+    done_ = got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN);
   }
 
-  /// Precondition: listen() said that it has ended.
+  /// Precondition: it is done.
   [[nodiscard]] std::string result() {
     int status = 0;
     waitpid(pid_, &status, 0);
@@ -117,38 +118,69 @@ class Child {
   }
 
  private:
-  std::size_t index_;
   pid_t pid_ = 0;
   int pipe_ = -1;
   std::string told_;
+  bool done_ = false;  ///< with telling
 };
 
-}  // namespace
+Children::Children(const std::atomic<bool>* stop) : stop_(stop) {}
+Children::~Children() = default;
 
-std::vector<std::string> in_children(const std::vector<std::function<std::string()>>& work,
-                                     std::size_t at_once, const std::atomic<bool>* stop) {
+Children::Ticket Children::start(const Work& work) {
+  const Ticket ticket{started_++};
+  children_.emplace(ticket, std::make_unique<Child>(work));
+  return ticket;
+}
+
+std::size_t Children::running() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(children_, [](const auto& entry) { return !entry.second->is_done(); }));
+}
+
+bool Children::is_done(Ticket ticket) const {
+  return children_.at(ticket)->is_done();
+}
+
+void Children::listen() {
   constexpr int kWaitMilliseconds = 100;
-  std::vector<std::string> results(work.size());
-  std::vector<std::unique_ptr<Child>> running;
-  std::size_t next = 0, done = 0;
-  while (done < work.size()) {
-    if (stop != nullptr && stop->load()) {
-      throw Interrupted();
-    }
-    for (; next < work.size() && running.size() < at_once; ++next) {
-      running.push_back(std::make_unique<Child>(work[next], next));
-    }
-    std::vector<pollfd> ends;
-    for (const auto& child : running) {
+  if (stop_ != nullptr && stop_->load()) {
+    throw Interrupted();
+  }
+  std::vector<pollfd> ends;
+  std::vector<Child*> heard;
+  for (const auto& [ticket, child] : children_) {
+    if (!child->is_done()) {
       ends.push_back({.fd = child->pipe_end(), .events = POLLIN, .revents = 0});
+      heard.push_back(child.get());
     }
-    poll(ends.data(), ends.size(), kWaitMilliseconds);
-    for (std::size_t i = ends.size(); i-- > 0;) {
-      if (ends[i].revents != 0 && running[i]->listen()) {
-        results[running[i]->index()] = running[i]->result();
-        running.erase(running.begin() + static_cast<std::ptrdiff_t>(i));
-        ++done;
-      }
+  }
+  poll(ends.data(), ends.size(), kWaitMilliseconds);
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    if (ends[i].revents != 0) {
+      heard[i]->listen();
+    }
+  }
+}
+
+std::string Children::take(Ticket ticket) {
+  check(is_done(ticket), "a process is listened to until it is done");
+  const std::unique_ptr<Child> child = std::move(children_.extract(ticket).mapped());
+  return child->result();
+}
+
+std::vector<std::string> in_children(const std::vector<Children::Work>& work, std::size_t at_once,
+                                     const std::atomic<bool>* stop) {
+  Children children(stop);
+  std::vector<Children::Ticket> tickets;
+  std::vector<std::string> results;
+  while (results.size() < work.size()) {
+    while (tickets.size() < work.size() && children.running() < at_once) {
+      tickets.push_back(children.start(work[tickets.size()]));
+    }
+    children.listen();
+    while (results.size() < tickets.size() && children.is_done(tickets[results.size()])) {
+      results.push_back(children.take(tickets[results.size()]));
     }
   }
   return results;

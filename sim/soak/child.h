@@ -5,15 +5,47 @@
 #include <atomic>
 #include <cstddef>
 #include <functional>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace kvsim::sim {
 
-/// What each piece of work returns, in their order; `at_once` of them run side by side. Throws UserError with
-/// the message of the first piece that throws one, std::runtime_error for any other failure, Interrupted if
-/// `stop` was set; the others are ended first. Precondition: this process has no threads.
-[[nodiscard]] std::vector<std::string> in_children(const std::vector<std::function<std::string()>>& work,
+/// Processes that run side by side. Those whose result nobody took are ended with this. Precondition: this
+/// process has no threads.
+class Children {
+ public:
+  using Work = std::function<std::string()>;
+  enum class Ticket : std::size_t {};
+
+  /// If `stop` is set, listening throws Interrupted.
+  explicit Children(const std::atomic<bool>* stop);
+  ~Children();
+  Children(const Children&) = delete;
+  Children& operator=(const Children&) = delete;
+
+  /// Throws UserError if the system gives no process.
+  Ticket start(const Work& work);
+  /// Those that have not told everything yet.
+  [[nodiscard]] std::size_t running() const;
+  [[nodiscard]] bool is_done(Ticket ticket) const;
+  /// Waits a little for what they tell.
+  void listen();
+  /// What the work returned. Throws UserError with the message of one that it threw, Interrupted if it did,
+  /// std::runtime_error for any other failure. Precondition: it is done, and nobody took it before.
+  [[nodiscard]] std::string take(Ticket ticket);
+
+ private:
+  class Child;
+  std::map<Ticket, std::unique_ptr<Child>> children_;
+  std::size_t started_ = 0;
+  const std::atomic<bool>* stop_;
+};
+
+/// What each piece of work returns, in their order; `at_once` of them run side by side. Throws as take() for
+/// the first in their order that fails; the others are ended first.
+[[nodiscard]] std::vector<std::string> in_children(const std::vector<Children::Work>& work,
                                                    std::size_t at_once, const std::atomic<bool>* stop);
 
 }  // namespace kvsim::sim

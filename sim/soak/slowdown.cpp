@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <string_view>
 
 #include "sim/soak/soak.h"
@@ -30,29 +31,37 @@ constexpr double kNothing = 1e-6;
 }  // namespace
 
 /// From the fastest state, alone and cool, to the one that the board is in, a cause at a time.
+std::vector<Slowdown::Stage> Slowdown::stages(const model::Board& board) const {
+  std::vector<Stage> stages{{"", states_.fastest_alone()}, {"contention", states_.fastest()}};
+  for (std::size_t i = 0; i < kSteps.size(); ++i) {
+    // Clocks that are held down by later causes are still at their fastest.
+    const auto holds = [&](ClockLimit limit) {
+      return std::any_of(kSteps.begin() + i + 1, kSteps.end(), [limit](const Step& later) {
+        return std::ranges::find(later.limits, limit) != later.limits.end();
+      });
+    };
+    stages.push_back({kSteps[i].cause, states_.cool(states_.released(board, holds))});
+  }
+  stages.push_back({"refresh", states_.of(board, {})});
+  return stages;
+}
+
 TokenCosts Slowdown::look(const model::Board& board, std::int64_t depth, double picoseconds) {
+  const std::vector<Stage> all = stages(board);
+  std::vector<WindowState> states;
+  std::ranges::transform(all, std::back_inserter(states), &Stage::state);
+  table_.prepare(states);
   TokenCosts costs{.picoseconds = picoseconds, .causes = {}};
-  double before = table_.at(states_.fastest_alone()).token_picoseconds(depth);
+  double before = table_.at(states.front()).token_picoseconds(depth);
   const auto step = [&](const char* cause, double now) {
     if (std::abs(now - before) > kNothing * now) {
       costs.causes.push_back({.cause = cause, .picoseconds = now - before, .first_at = board.now()});
     }
     before = now;
   };
-  step("contention", table_.at(states_.fastest()).token_picoseconds(depth));
-  for (std::size_t i = 0; i < kSteps.size(); ++i) {
-    // Clocks that are held down by later causes are still at their fastest.
-    const WindowState state = states_.cool(states_.released(board, [&](ClockLimit limit) {
-      for (std::size_t later = i + 1; later < kSteps.size(); ++later) {
-        if (std::ranges::find(kSteps[later].limits, limit) != kSteps[later].limits.end()) {
-          return true;
-        }
-      }
-      return false;
-    }));
-    step(kSteps[i].cause, table_.at(state).token_picoseconds(depth));
+  for (const Stage& stage : all) {
+    step(stage.cause, table_.at(stage.state).token_picoseconds(depth));
   }
-  step("refresh", table_.at(states_.of(board, {})).token_picoseconds(depth));
   step("rules", picoseconds);
   return costs;
 }

@@ -39,6 +39,13 @@ class Slowdown {
   [[nodiscard]] std::vector<SlowdownCause> causes() const;
 
  private:
+  /// What is slower in this state than in the one before it is the cause's.
+  struct Stage {
+    const char* cause = "";
+    WindowState state;
+  };
+  [[nodiscard]] std::vector<Stage> stages(const model::Board& board) const;
+
   WindowTable& table_;
   const States& states_;
   std::vector<CauseCost> costs_;

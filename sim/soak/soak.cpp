@@ -71,7 +71,7 @@ class Soak {
   void prepare() {
     WindowState prefill = states_.of(board_, {});
     prefill.prefill = true;
-    table_.measure({states_.fastest(), prefill, states_.fastest_alone()});
+    table_.prepare({states_.fastest(), prefill, states_.fastest_alone()}, states_.likely_after(prefill));
   }
 
   void answer() {
@@ -95,6 +95,9 @@ class Soak {
     while (left > 0 && !over()) {
       WindowState state = states_.of(board_, settings());
       state.prefill = doing == Doing::prefill;
+      if (!table_.knows(state)) {
+        table_.prepare({state}, states_.likely_after(state));
+      }
       const Window& window = table_.at(state);
       const double whole = time_of(window, state, doing, depth);
       const auto wanted = Picoseconds(std::max<std::int64_t>(1, std::llround(left * whole)));

@@ -12,6 +12,7 @@ namespace {
 /// Temperatures that stand for the bands of refresh and timings: half degrees from cold to hot find every
 /// step.
 constexpr double kColdest = -40;
+constexpr double kHottest = 125;
 constexpr double kStep = 0.5;
 
 }  // namespace
@@ -43,15 +44,17 @@ bool States::matters(std::size_t cluster) const {
 
 /// The lowest temperature that refreshes and slows the memory as this one does.
 Celsius States::band(Celsius temperature) const {
-  const config::DramPartSpec& part = spec_.device.dram;
-  const double rate = config::refresh_rate(part, temperature);
-  const config::DramTiming timing = config::timing_at(part, temperature);
   double at = kColdest;
-  while (Celsius(at) < temperature && (config::refresh_rate(part, Celsius(at)) != rate ||
-                                       config::timing_at(part, Celsius(at)) != timing)) {
+  while (Celsius(at) < temperature && !is_one_band(Celsius(at), temperature)) {
     at += kStep;
   }
   return std::min(Celsius(at), temperature);
+}
+
+bool States::is_one_band(Celsius a, Celsius b) const {
+  const config::DramPartSpec& part = spec_.device.dram;
+  return config::refresh_rate(part, a) == config::refresh_rate(part, b) &&
+         config::timing_at(part, a) == config::timing_at(part, b);
 }
 
 WindowState States::with_clocks(const std::vector<Hertz>& clocks) const {
@@ -105,6 +108,41 @@ WindowState States::fastest_alone() const {
 WindowState States::cool(WindowState state) const {
   state.dram_temperature = band(cool_);
   return state;
+}
+
+std::vector<WindowState> States::likely_after(const WindowState& state) const {
+  std::vector<WindowState> likely;
+  const auto add = [&](const auto& change) {
+    WindowState next = state;
+    change(next);
+    likely.push_back(std::move(next));
+  };
+  const WindowState top = fastest();
+  add([&](WindowState& next) {
+    for (std::size_t i = 0; i < use_.size(); ++i) {
+      next.clusters[i] = use_[i].busy > 0 ? top.clusters[i] : next.clusters[i];
+    }
+  });
+  add([&](WindowState& next) { next.prefill = !next.prefill; });
+  for (const config::ClockDomainSpec& domain : clocks_.domains) {
+    const auto here = std::ranges::find(domain.opps, state.dram, &config::OppSpec::clock);
+    if (domain.kind != config::ClockKind::dram || here == domain.opps.end()) {
+      continue;
+    }
+    if (here + 1 != domain.opps.end()) {
+      add([&](WindowState& next) { next.dram = (here + 1)->clock; });
+      add([&](WindowState& next) { next.dram = domain.opps.back().clock; });
+    }
+    if (here != domain.opps.begin()) {
+      add([&](WindowState& next) { next.dram = (here - 1)->clock; });
+    }
+  }
+  double hotter = state.dram_temperature.count();
+  while (hotter < kHottest && is_one_band(Celsius(hotter), state.dram_temperature)) {
+    hotter += kStep;
+  }
+  add([&](WindowState& next) { next.dram_temperature = Celsius(hotter); });
+  return likely;
 }
 
 model::Activity States::activity(const model::Board& board, const PhaseFigures& phase,

@@ -31,6 +31,9 @@ class States {
   [[nodiscard]] WindowState released(const model::Board& board,
                                      const std::function<bool(model::ClockLimit)>& holds) const;
   [[nodiscard]] WindowState cool(WindowState state) const;
+  /// Those that may come next, the likeliest first: clocks at the top, the other phase, the memory's next
+  /// clocks, the next band of its temperature.
+  [[nodiscard]] std::vector<WindowState> likely_after(const WindowState& state) const;
 
   /// What the device does while the engine is at work in that phase, and while it rests.
   [[nodiscard]] model::Activity activity(const model::Board& board, const PhaseFigures& phase,
@@ -47,6 +50,7 @@ class States {
   [[nodiscard]] WindowState with_clocks(const std::vector<Hertz>& clocks) const;
   [[nodiscard]] bool matters(std::size_t cluster) const;
   [[nodiscard]] Celsius band(Celsius temperature) const;
+  [[nodiscard]] bool is_one_band(Celsius a, Celsius b) const;
 
   const config::RunSpec& spec_;
   const config::ClocksSpec& clocks_;

@@ -13,7 +13,6 @@
 #include "configs/spec/resolve.h"
 #include "sim/metrics/summary.h"
 #include "sim/run/runner.h"
-#include "sim/soak/child.h"
 #include "traces/workload/workload.h"
 
 namespace kvsim::sim {
@@ -188,15 +187,53 @@ const Window& WindowTable::at(const WindowState& state) {
   if (const auto known = windows_.find(state); known != windows_.end()) {
     return known->second;
   }
+  prepare({state});
+  if (const auto around = neighbours(state)) {
+    const Window fast = at(around->fast);
+    const Window slow = at(around->slow);
+    windows_.emplace(state, mixed(fast, slow, around->share));
+  }
+  return windows_.at(state);
+}
+
+void WindowTable::prepare(const std::vector<WindowState>& states, const std::vector<WindowState>& likely) {
+  std::vector<WindowState> missing;
+  for (const WindowState& state : states) {
+    add_missing(state, missing);
+  }
+  if (!missing.empty()) {
+    measure(missing, likely);
+  }
+}
+
+void WindowTable::add_missing(const WindowState& state, std::vector<WindowState>& missing) const {
+  if (windows_.contains(state) || std::ranges::find(missing, state) != missing.end()) {
+    return;
+  }
+  if (const auto around = neighbours(state)) {
+    add_missing(around->fast, missing);
+    add_missing(around->slow, missing);
+  } else {
+    missing.push_back(state);
+  }
+}
+
+std::optional<WindowTable::Neighbours> WindowTable::neighbours(const WindowState& state) const {
   for (std::size_t i = 0; i < state.clusters.size() && spec_.soak && spec_.soak->reuse; ++i) {
     const std::vector<Hertz> clocks = knots(i);
-    if (state.clusters[i] != Hertz() && !clocks.empty() &&
-        !std::ranges::binary_search(clocks, state.clusters[i])) {
-      return windows_.emplace(state, between(state, i, clocks)).first->second;
+    const Hertz clock = state.clusters[i];
+    const auto above = std::ranges::lower_bound(clocks, clock);
+    if (above == clocks.begin() || above == clocks.end() || *above == clock) {
+      continue;  // a measured one, or no operating point of the table
     }
+    Neighbours around{.slow = state, .fast = state};
+    around.slow.clusters[i] = *std::prev(above);
+    around.fast.clusters[i] = *above;
+    const auto cycle = [](Hertz of) { return 1 / of.as_double(); };
+    around.share = (cycle(clock) - cycle(*above)) / (cycle(around.slow.clusters[i]) - cycle(*above));
+    return around;
   }
-  measure({state});
-  return windows_.at(state);
+  return std::nullopt;
 }
 
 std::vector<Hertz> WindowTable::knots(std::size_t cluster) const {
@@ -217,40 +254,47 @@ std::vector<Hertz> WindowTable::knots(std::size_t cluster) const {
   return {};
 }
 
-Window WindowTable::between(const WindowState& state, std::size_t cluster, const std::vector<Hertz>& knots) {
-  const auto above = std::ranges::upper_bound(knots, state.clusters[cluster]);
-  if (above == knots.begin() || above == knots.end()) {  // no operating point of the table
-    measure({state});
-    return windows_.at(state);
-  }
-  WindowState slow = state;
-  WindowState fast = state;
-  slow.clusters[cluster] = *std::prev(above);
-  fast.clusters[cluster] = *above;
-  const auto cycle = [](Hertz clock) { return 1 / clock.as_double(); };
-  const double share =
-      (cycle(state.clusters[cluster]) - cycle(*above)) / (cycle(*std::prev(above)) - cycle(*above));
-  const Window a = at(fast);
-  const Window b = at(slow);
-  return mixed(a, b, share);
-}
-
-void WindowTable::measure(const std::vector<WindowState>& states) {
-  std::vector<WindowState> missing;
-  for (const WindowState& state : states) {
-    if (!windows_.contains(state) && std::ranges::find(missing, state) == missing.end()) {
-      missing.push_back(state);
+void WindowTable::measure(const std::vector<WindowState>& states, const std::vector<WindowState>& likely) {
+  std::vector<Children::Ticket> tickets;
+  for (std::size_t done = 0; done < states.size();) {
+    while (tickets.size() < states.size() &&
+           (ahead_.contains(states[tickets.size()]) || children_.running() < kAtOnce)) {
+      tickets.push_back(start(states[tickets.size()]));
+    }
+    if (tickets.size() == states.size()) {
+      look_ahead(likely);
+    }
+    children_.listen();
+    for (; done < tickets.size() && children_.is_done(tickets[done]); ++done) {
+      windows_.emplace(states[done], window_of(children_.take(tickets[done])));
     }
   }
-  std::vector<std::function<std::string()>> work;
+  measured_ += static_cast<std::int64_t>(states.size());
+}
+
+/// Or takes over what was begun ahead.
+Children::Ticket WindowTable::start(const WindowState& state) {
+  if (const auto begun = ahead_.find(state); begun != ahead_.end()) {
+    const Children::Ticket ticket = begun->second;
+    ahead_.erase(begun);
+    return ticket;
+  }
+  return children_.start([this, state] { return measure_here(at_state(spec_, state)); });
+}
+
+void WindowTable::look_ahead(const std::vector<WindowState>& likely) {
+  std::vector<WindowState> missing;
+  for (const WindowState& state : likely) {
+    add_missing(state, missing);
+  }
   for (const WindowState& state : missing) {
-    work.emplace_back([this, state] { return measure_here(at_state(spec_, state)); });
+    if (children_.running() >= kAtOnce) {
+      return;
+    }
+    if (!ahead_.contains(state)) {
+      ahead_.emplace(state, start(state));
+    }
   }
-  const std::vector<std::string> told = in_children(work, kAtOnce, stop_);
-  for (std::size_t i = 0; i < missing.size(); ++i) {
-    windows_.emplace(missing[i], window_of(told[i]));
-  }
-  measured_ += static_cast<std::int64_t>(missing.size());
 }
 
 double WindowTable::token(const WindowState& state, std::int64_t depth) {

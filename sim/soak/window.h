@@ -8,10 +8,12 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "configs/spec/run_spec.h"
+#include "sim/soak/child.h"
 
 namespace kvsim::sim {
 
@@ -64,14 +66,17 @@ struct Window {
 class WindowTable {
  public:
   /// `spec` outlives the table. No simulation may have run in this process before.
-  WindowTable(const config::RunSpec& spec, const std::atomic<bool>* stop) : spec_(spec), stop_(stop) {}
+  WindowTable(const config::RunSpec& spec, const std::atomic<bool>* stop)
+      : spec_(spec), stop_(stop), children_(stop) {}
 
   /// Clusters' clocks are measured at some of their operating points only: the slowest, the fastest and up to
   /// three between. At the others a window lies between its neighbours', by the clock's period. Throws
   /// UserError if a run of the state fails or does not fit, Interrupted if `stop` was set.
   [[nodiscard]] const Window& at(const WindowState& state);
-  /// Measures those of `states` that are not known yet, two at a time.
-  void measure(const std::vector<WindowState>& states);
+  [[nodiscard]] bool knows(const WindowState& state) const { return windows_.contains(state); }
+  /// Measures what `at` needs for these states and is not known yet, two windows at a time. Where a processor
+  /// would have nothing to do, one of `likely` is begun, for a later call: that changes no result.
+  void prepare(const std::vector<WindowState>& states, const std::vector<WindowState>& likely = {});
   /// One token at one depth, in a window that is not kept.
   [[nodiscard]] double token(const WindowState& state, std::int64_t depth);
   [[nodiscard]] std::int64_t measured() const { return measured_; }
@@ -79,14 +84,26 @@ class WindowTable {
   [[nodiscard]] double relative_ci() const;
 
  private:
+  /// Two measured states, the one slower and the other faster than a state in one cluster's clock.
+  struct Neighbours {
+    WindowState slow, fast;
+    double share = 0;  ///< of the way from fast to slow
+  };
+  /// None if the state is one of those that are measured.
+  [[nodiscard]] std::optional<Neighbours> neighbours(const WindowState& state) const;
   /// The measured clocks of a cluster, the slowest first; empty if the device does not say.
   [[nodiscard]] std::vector<Hertz> knots(std::size_t cluster) const;
-  [[nodiscard]] Window between(const WindowState& state, std::size_t cluster,
-                               const std::vector<Hertz>& knots);
+  /// Adds those that have to be measured for this state.
+  void add_missing(const WindowState& state, std::vector<WindowState>& missing) const;
+  void measure(const std::vector<WindowState>& states, const std::vector<WindowState>& likely);
+  [[nodiscard]] Children::Ticket start(const WindowState& state);
+  void look_ahead(const std::vector<WindowState>& likely);
 
   const config::RunSpec& spec_;
   const std::atomic<bool>* stop_;
+  Children children_;
   std::map<WindowState, Window> windows_;
+  std::map<WindowState, Children::Ticket> ahead_;  ///< begun, and not asked for yet
   std::int64_t measured_ = 0;
 };
 
