@@ -42,13 +42,14 @@ bool States::matters(std::size_t cluster) const {
   });
 }
 
-/// The lowest temperature that refreshes and slows the memory as this one does.
+/// A temperature that refreshes and slows the memory as this one does.
 Celsius States::band(Celsius temperature) const {
-  double at = kColdest;
-  while (Celsius(at) < temperature && !is_one_band(Celsius(at), temperature)) {
-    at += kStep;
+  for (double at = kColdest; at <= kHottest; at += kStep) {
+    if (is_one_band(Celsius(at), temperature)) {
+      return Celsius(at);
+    }
   }
-  return std::min(Celsius(at), temperature);
+  return temperature;
 }
 
 bool States::is_one_band(Celsius a, Celsius b) const {
