@@ -270,6 +270,7 @@ void ChannelController::issue_column(const Candidate& c, Served& served) {
     run.arrival += run.line_spacing * std::max(1, served.bursts / bursts_per_line_);
   }
   queued_[list_of(run.access)] -= served.pieces;
+  urgent_[list_of(run.access)][run.priority] -= served.pieces;
   banks_[c.bank].queued -= served.pieces;
   if (served.last) {
     remove(c.entry);

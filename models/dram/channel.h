@@ -177,6 +177,7 @@ class ChannelController {
   [[nodiscard]] std::uint16_t choose_run(BankState& bank, unsigned list);
   [[nodiscard]] std::uint16_t oldest_hit(BankState& bank, unsigned list);
   [[nodiscard]] bool prefers() const { return waiting_lists_ > 2; }
+  [[nodiscard]] bool writes_are_urgent() const;
   [[nodiscard]] std::uint8_t most_urgent_burst(unsigned list) const;
   [[nodiscard]] std::uint8_t urgency(const RowRun& run) const;
   [[nodiscard]] std::uint16_t most_urgent(const BankState& bank, unsigned list);
@@ -247,9 +248,10 @@ class ChannelController {
 
   std::vector<Entry> entries_;
   std::vector<std::uint16_t> free_;
-  std::array<std::int64_t, 2> queued_{};          ///< by list, in pieces
-  std::array<std::uint64_t, 2> pending_banks_{};  ///< bit per bank with queued runs
-  std::array<std::uint64_t, 2> stale_{};          ///< bit per bank whose next command must be worked out anew
+  std::array<std::int64_t, 2> queued_{};                           ///< by list, in pieces,
+  std::array<std::array<std::int64_t, kPriorities>, 2> urgent_{};  ///< and by priority
+  std::array<std::uint64_t, 2> pending_banks_{};                   ///< bit per bank with queued runs
+  std::array<std::uint64_t, 2> stale_{};  ///< bit per bank whose next command must be worked out anew
   /// Arrived or on their way, no queue slot yet; by list and priority, which take turns in it.
   std::array<Fifo<RowRun>, 2 * kPriorities> waiting_;
   std::size_t waiting_lists_ = 2;  ///< of these, those in use: two for each priority up to the highest one

@@ -26,7 +26,7 @@ void ChannelController::plan() {
   }
 }
 
-/// Reads go first, until too many writes wait.
+/// Reads go first, until too many writes wait or one is more urgent than all of them.
 unsigned ChannelController::choose_list() {
   if (pooled_) {
     return 0;
@@ -36,7 +36,16 @@ unsigned ChannelController::choose_list() {
   } else if (queued_[1] <= spec_.write_low) {
     draining_writes_ = false;
   }
-  return (draining_writes_ || queued_[0] == 0) ? 1 : 0;
+  return (draining_writes_ || queued_[0] == 0 || (prefers() && writes_are_urgent())) ? 1 : 0;
+}
+
+bool ChannelController::writes_are_urgent() const {
+  for (std::size_t priority = kPriorities; priority-- > 0;) {
+    if (urgent_[0][priority] > 0 || urgent_[1][priority] > 0) {
+      return urgent_[0][priority] == 0;
+    }
+  }
+  return false;
 }
 
 void ChannelController::plan_banks(unsigned list) {

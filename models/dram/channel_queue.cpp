@@ -53,6 +53,7 @@ void ChannelController::ingest() {
 void ChannelController::enqueue(const RowRun& run) {
   planned_ = false;
   queued_[list_of(run.access)] += run.pieces;
+  urgent_[list_of(run.access)][run.priority] += run.pieces;
   banks_[run.bank].queued += run.pieces;
   if (joins_ && join(run)) {
     return;

@@ -70,6 +70,23 @@ TEST(ChannelScheduling, APreferredRunPassesThoseThatWaitBeforeAFullQueue) {
   EXPECT_LE(std::find(order.begin(), order.end(), tag) - order.begin(), 2);
 }
 
+// Reads arrive all the time: a write of their priority waits for the last of them.
+TEST(ChannelScheduling, APreferredWriteDoesNotWaitForTheReadsToEnd) {
+  const auto waits = [](std::uint8_t priority) {
+    ChannelBench bench(device());
+    const ClockTiming t = clock_timing(device().dram, true);
+    for (int i = 0; i < 400; ++i) {
+      bench.read(1000 + i * t.tCCD, 0, 1);
+    }
+    const std::uint32_t tag = bench.add(
+        {.arrival = 1001, .row = 1, .bank = 2, .access = trace::Access::write, .priority = priority});
+    bench.run();
+    return (bench.served(tag).data_start - 1001) / t.tCCD;
+  };
+  EXPECT_GE(waits(0), 400);
+  EXPECT_LE(waits(1), 20);
+}
+
 // Hits of priority 3 arrive all the time; one of priority 0 waits for no longer than the age cap and a row.
 TEST(ChannelScheduling, TheAgeCapBoundsTheWaitOfTheUnpreferred) {
   config::DeviceSpec d = device();
