@@ -57,6 +57,22 @@ TEST(Children, PassOnWhatTheyThrow) {
   EXPECT_THAT(run([] { raise(SIGKILL); }), ThrowsMessage<UserError>(HasSubstr("ended by signal 9")));
 }
 
+TEST(Children, TellWhenTheyAreAskedAndNotBefore) {
+  Children children(nullptr);
+  const Children::Ticket bad = children.start([]() -> std::string { throw UserError("does not fit"); });
+  const Children::Ticket good = children.start([] { return std::string("well"); });
+  while (children.running() > 0) {
+    children.listen();
+  }
+  EXPECT_EQ(children.take(good), "well");
+  EXPECT_THROW(static_cast<void>(children.take(bad)), UserError);
+  static_cast<void>(children.start([] {
+    pause();
+    return std::string();
+  }));  // nobody waits for this one
+  EXPECT_EQ(children.running(), 1);
+}
+
 TEST(Children, EndWhenTheUserAsks) {
   const std::atomic<bool> stop{true};
   EXPECT_THROW(static_cast<void>(in_children({[] { return std::string(); }}, 1, &stop)), Interrupted);

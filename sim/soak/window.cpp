@@ -10,6 +10,7 @@
 
 #include "configs/error/error.h"
 #include "configs/spec/dram_rate.h"
+#include "configs/spec/dram_refresh.h"
 #include "configs/spec/resolve.h"
 #include "sim/metrics/summary.h"
 #include "sim/run/runner.h"
@@ -83,6 +84,15 @@ Window mixed(const Window& a, const Window& b, double share) {
   }
   window.relative_ci = std::max(a.relative_ci, b.relative_ci);
   return window;
+}
+
+/// Hot memory is refreshed so often that bank by bank would take longer than there is time: then a controller
+/// can only refresh all banks at once (assumed; no manual tells).
+void refresh_in_time(config::DeviceSpec& device) {
+  if (device.controller.refresh == config::RefreshMode::per_bank &&
+      config::refresh_problem(device.dram, device.controller)) {
+    device.controller.refresh = config::RefreshMode::all_bank;
+  }
 }
 
 /// What a child does and tells.
@@ -171,6 +181,7 @@ config::RunSpec at_state(const config::RunSpec& spec, const WindowState& state) 
     }
   }
   changed.device.controller.temperature = state.dram_temperature;
+  refresh_in_time(changed.device);
   if (!state.masters) {
     changed.device.masters.clear();
   }
