@@ -287,7 +287,11 @@ const Schema<OsSpec>& schema<OsSpec>() {
            "swap area on the device's storage, behind the model file: anonymous memory that does not fit is "
            "swapped; 0 B: none")
            .between(0_B, 1024_GiB)
-           .by_default(0_B)}};
+           .by_default(0_B),
+       field("readers", &T::readers,
+             "other programs that read files meanwhile: with mapped weights their pages and the weights' push "
+             "each other out")
+           .by_default({})}};
   return kSchema;
 }
 

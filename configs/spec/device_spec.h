@@ -9,6 +9,7 @@
 
 #include "configs/spec/clock_spec.h"
 #include "configs/spec/dram_spec.h"
+#include "configs/spec/file_reader_spec.h"
 #include "configs/spec/master_spec.h"
 #include "configs/spec/power_spec.h"
 #include "configs/spec/storage_spec.h"
@@ -75,6 +76,7 @@ struct OsSpec {
   Picoseconds minor_fault{1'000'000};   ///< of a thread that touches a page that is in memory and not mapped
   Picoseconds major_fault{10'000'000};  ///< the processor's part of one that has to be read
   Bytes swap{};                         ///< area for anonymous memory on the device's storage; 0: none
+  std::vector<FileReaderSpec> readers{};  ///< other programs
 
   bool operator==(const OsSpec&) const = default;
 };

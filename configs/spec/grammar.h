@@ -181,7 +181,14 @@ struct EnumNames<config::KvThrough> {
 template <>
 struct EnumNames<config::WeightBacking> {
   static constexpr std::array kAll{EnumName{config::WeightBacking::mapped, "mapped"},
-                                   EnumName{config::WeightBacking::anonymous, "anonymous"}};
+                                   EnumName{config::WeightBacking::anonymous, "anonymous"},
+                                   EnumName{config::WeightBacking::streamed, "streamed"}};
+};
+
+template <>
+struct EnumNames<config::FileOrder> {
+  static constexpr std::array kAll{EnumName{config::FileOrder::sequential, "sequential"},
+                                   EnumName{config::FileOrder::random, "random"}};
 };
 
 template <>

@@ -6,6 +6,7 @@
 
 #include "configs/error/error.h"
 #include "configs/spec/kv_tier_schema.h"
+#include "configs/spec/memory_schema.h"
 #include "configs/spec/schemas.h"
 #include "configs/spec/tensors.h"
 
@@ -91,14 +92,8 @@ void check_swap(const RunSpec& run, const Place& place) {
   }
 }
 
-void check_load(const RunSpec& run, const Place& place) {
-  if (run.memory.load == MapLoad::on_demand && run.memory.weights == WeightBacking::anonymous) {
-    place.error("memory.load", "on_demand is of mapped weights, but memory.weights is anonymous");
-  }
-}
-
 void check_run(const RunSpec& run, const Place& place) {
-  check_load(run, place);
+  check_memory(run, place);
   check_local(run, place);
   check_experts(run, place);
   check_swap(run, place);
@@ -298,22 +293,6 @@ const Schema<WorkloadSpec>& schema<WorkloadSpec>() {
            .between(0.01, 24.0)
            .optional(),
        field("experts", &T::experts, "which experts tokens take").optional()}};
-  return kSchema;
-}
-
-template <>
-const Schema<MemorySpec>& schema<MemorySpec>() {
-  using T = MemorySpec;
-  static const Schema<T> kSchema{
-      "how memory is taken",
-      {field("weights", &T::weights,
-             "mapped: pages of the model file, which can be dropped; anonymous: a copy in memory (--no-mmap)")
-           .optional(),
-       field("load", &T::load,
-             "of mapped weights that do not fit: populated, read whole and in order beforehand (MAP_POPULATE "
-             "and "
-             "FADV_SEQUENTIAL, as llama.cpp does); on_demand, read when touched (a plain mmap)")
-           .optional()}};
   return kSchema;
 }
 

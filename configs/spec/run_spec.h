@@ -12,6 +12,7 @@
 #include "configs/spec/kv_tier_spec.h"
 #include "configs/spec/model_spec.h"
 #include "configs/spec/soak_spec.h"
+#include "configs/spec/weight_stream_spec.h"
 #include "configs/units/quantity.h"
 
 namespace kvsim::config {
@@ -90,7 +91,8 @@ struct WorkloadSpec {
   bool operator==(const WorkloadSpec&) const = default;
 };
 
-enum class WeightBacking { mapped, anonymous };
+/// streamed: the engine reads them past the page cache, layer by layer, into buffers of its own.
+enum class WeightBacking { mapped, anonymous, streamed };
 
 /// populated: the loader has the whole file read in order (MAP_POPULATE, FADV_SEQUENTIAL); on_demand: pages
 /// come when they are touched.
@@ -99,6 +101,8 @@ enum class MapLoad { populated, on_demand };
 struct MemorySpec {
   WeightBacking weights = WeightBacking::mapped;
   MapLoad load = MapLoad::populated;  ///< of mapped weights that are paged
+  Bytes locked{};         ///< of mapped or streamed weights, the first ones: never leave memory
+  WeightStream stream{};  ///< of streamed weights
 
   bool operator==(const MemorySpec&) const = default;
 };

@@ -54,6 +54,8 @@ const Schema<MasterSpec>& schema<MasterSpec>();
 template <>
 const Schema<MasterUse>& schema<MasterUse>();
 template <>
+const Schema<FileReaderSpec>& schema<FileReaderSpec>();
+template <>
 const Schema<OsSpec>& schema<OsSpec>();
 template <>
 const Schema<SramSpec>& schema<SramSpec>();
@@ -134,6 +136,8 @@ template <>
 const Schema<ExpertUse>& schema<ExpertUse>();
 template <>
 const Schema<WorkloadSpec>& schema<WorkloadSpec>();
+template <>
+const Schema<WeightStream>& schema<WeightStream>();
 template <>
 const Schema<MemorySpec>& schema<MemorySpec>();
 template <>

@@ -78,6 +78,87 @@ TEST(WeightPager, ArithmeticHidesReads) {
   EXPECT_LT(stall(1000_ms), stall(1_ms));
 }
 
+/// What is locked is never read again; the rest is scanned as ever in the memory beside it.
+TEST(WeightPager, LockedBytesStay) {
+  WeightPager pager(board(), {.address = kBase, .bytes = 128_MiB}, 96_MiB, 1);
+  pager.lock(64_MiB);
+  EXPECT_EQ(pager.storage().counters().host_read, 64_MiB);
+  pager.load();
+  for (int token = 0; token < 4; ++token) {
+    const PagingUse all = pager.run(scan(128_MiB), 10_ms);
+    EXPECT_GT(all.read, 20_MiB);
+    EXPECT_LE(all.read, 68_MiB);
+    const PagingUse locked = pager.run(scan(64_MiB), 10_ms);
+    EXPECT_EQ(locked.asked, 64_MiB);
+    EXPECT_EQ(locked.read, 0_B);
+    EXPECT_EQ(locked.stall, 0_ps);
+  }
+}
+
+TEST(WeightPager, AllCanBeLocked) {
+  WeightPager pager(board(), {.address = kBase, .bytes = 32_MiB}, 64_MiB, 1);
+  pager.lock(1_GiB);
+  EXPECT_EQ(pager.run(scan(32_MiB), 10_ms).read, 0_B);
+  EXPECT_EQ(pager.storage().counters().host_read, 32_MiB);
+}
+
+/// Tokens of 50 ms over 48 MiB of weights in 128 MiB of memory, while another program reads at 40 MB/s and
+/// more.
+struct Beside {
+  Bytes read;    ///< again, of weights, from the tenth token on
+  Bytes others;  ///< for the program
+
+  explicit Beside(const config::FileReaderSpec& program, Bytes memory = 128_MiB) {
+    config::DeviceSpec device = board();
+    device.os.readers = {program};
+    WeightPager pager(device, {.address = kBase, .bytes = 48_MiB}, memory, 1);
+    pager.load();
+    const Bytes before = pager.storage().counters().host_read;
+    Bytes all;
+    for (int token = 0; token < 120; ++token) {
+      const PagingUse use = pager.run(scan(48_MiB, 2), 50_ms);
+      read += token < 10 ? 0_B : use.read;
+      all += use.read + use.others;
+      others += use.others;
+    }
+    EXPECT_EQ(pager.storage().counters().host_read - before, all) << "all that is read is told";
+  }
+};
+
+TEST(WeightPager, OtherProgramsDoNotDisturbWhereThereIsRoom) {
+  const Beside beside({.file = 32_MiB, .bytes = 2_MiB, .every = 50_ms});
+  EXPECT_EQ(beside.read, 0_B);
+  EXPECT_EQ(beside.others, 32_MiB) << "the file is read once and then found in the cache";
+}
+
+/// Pages that are read once are at the inactive list's end before weights are, which every token uses.
+TEST(WeightPager, AFileThatIsReadOncePushesNoWeightsOut) {
+  const Beside beside({.file = 2_GiB, .bytes = 2_MiB, .every = 50_ms});
+  EXPECT_GT(beside.others, 200_MiB) << "more than memory";
+  EXPECT_EQ(beside.read, 0_B);
+}
+
+/// Its pages come back within the active list's length, and become active themselves.
+TEST(WeightPager, AFileThatIsReadAgainAndAgainPushesWeightsOut) {
+  const Beside beside({.file = 112_MiB, .bytes = 8_MiB, .every = 50_ms, .order = config::FileOrder::random});
+  EXPECT_GT(beside.read, 1_MiB);
+}
+
+TEST(WeightPager, OtherProgramsWaitForTheirTime) {
+  const Beside late({.file = 2_GiB, .bytes = 2_MiB, .every = 50_ms, .first = 3600'000_ms});
+  EXPECT_EQ(late.others, 0_B);
+  const Beside seldom({.file = 2_GiB, .bytes = 2_MiB, .every = 2000_ms, .first = 1_ms});
+  EXPECT_EQ(seldom.others, 8_MiB) << "at 0, 2, 4 and, as tokens take 50 ms and more, 6 s";
+}
+
+TEST(WeightPager, RefusesAProgramsFileThatTheStorageDoesNotHold) {
+  config::DeviceSpec device = board();
+  device.os.readers = {{.file = 100_GiB, .bytes = 1_MiB, .every = 1_ms}};
+  EXPECT_THAT(
+      message_of([&] { const WeightPager pager(device, {.address = 0, .bytes = 1_MiB}, 1_MiB, 1); }),
+      ::testing::HasSubstr("device.os.readers"));
+}
+
 TEST(WeightPager, OtherMemoryIsNotItsConcern) {
   WeightPager pager(board(), {.address = kBase, .bytes = 64_MiB}, 32_MiB, 1);
   std::vector<ThreadWork> threads = scan(64_MiB);

@@ -65,6 +65,10 @@ std::vector<std::string> notes_of(const config::RunSpec& spec) {
   if (config::weight_bytes(config::tensors(spec.model, spec.engine.weights)) <= spec.device.llc.size) {
     notes.push_back("all weights fit into the last-level cache: the roofline, which is DRAM's, is no bound");
   }
+  if (!spec.device.os.readers.empty() && spec.memory.weights != config::WeightBacking::mapped) {
+    notes.emplace_back(
+        "device.os.readers has no effect: without mapped weights nothing is in the page cache that they share");
+  }
   const config::EngineSpec plain;
   if (spec.engine.kv_cache == config::KvCacheUse::recomputed && spec.engine.ubatch != plain.ubatch) {
     notes.push_back("engine.ubatch has no effect: without a KV cache a step computes all tokens together");

@@ -11,15 +11,14 @@
 namespace kvsim::sim {
 
 void RunStorage::note(const trace::Alloc& part) {
-  if (part.backing != trace::Backing::device_contiguous) {
-    offload_.note(part);
-  }
+  offload_.note(part);
 }
 
 void RunStorage::note_whole(const trace::Alloc& alloc) {
   if (sim::is_tiered(spec_, alloc)) {
     tiers_.emplace(spec_, alloc);
   }
+  offload_.note_whole(alloc);
 }
 
 Bytes RunStorage::end() const {
@@ -42,7 +41,7 @@ std::optional<BrokenLimit> RunStorage::begin_step(const trace::Mark& mark,
   if (tiers_ && mark.phase == trace::Phase::probe) {
     tiers_->place(mark.depth);
   }
-  return offload_.begin_step(ledger);
+  return offload_.begin_step(mark, ledger);
 }
 
 Operation RunStorage::placed(const Operation& operation) {
@@ -60,7 +59,7 @@ RunStorage::Cost RunStorage::wait(const Operation& operation, double picoseconds
   model::TimeAccount account;
   account.add(model::Owner::storage, use.stall());
   return {.time = Measurement(account, {}, {}) +
-                  landed(use.paging.read + use.experts.read, picoseconds, use.stall()),
+                  landed(use.paging.read + use.paging.others + use.experts.read, picoseconds, use.stall()),
           .paging = use.paging,
           .experts = use.experts};
 }

@@ -85,10 +85,7 @@ bool is_tiered(const config::RunSpec& spec, const trace::Alloc& alloc) {
   return spec.engine.kv_tiers && alloc.name == trace::alloc_name("KV cache");
 }
 
-std::vector<trace::Alloc> in_memory(const config::RunSpec& spec, const trace::Alloc& alloc) {
-  if (!is_tiered(spec, alloc)) {
-    return {alloc};
-  }
+std::vector<trace::Alloc> tiers_in_memory(const config::RunSpec& spec, const trace::Alloc& alloc) {
   std::vector<trace::Alloc> parts{alloc};
   parts[0].bytes = std::min(alloc.bytes, spec.engine.kv_tiers->dram);
   if (const Bytes bytes = staging(spec, geometry_of(spec, alloc)); bytes > Bytes()) {
@@ -121,7 +118,7 @@ std::int64_t tokens_in_memory(const config::RunSpec& spec) {
 TieredKv::TieredKv(const config::RunSpec& spec, const trace::Alloc& alloc)
     : spec_(spec), bytes_(alloc.bytes), tiers_(spec.device, setup_of(spec, alloc)) {
   Bytes held;
-  for (const trace::Alloc& part : in_memory(spec, alloc)) {
+  for (const trace::Alloc& part : tiers_in_memory(spec, alloc)) {
     held += part.bytes;
   }
   // What lies behind the cache stays where pages begin.
