@@ -58,6 +58,7 @@ void LayerStream::begin_step(bool with_output, Picoseconds now) {
     next_ = 0;
   }
   in_next_step_ = false;
+  in_hand_ = units_.size();
   with_output_ = with_output;
   plan(now);
 }

@@ -79,7 +79,7 @@ Bytes FileReaders::advance(Program& program, std::int64_t lane) {
 Bytes FileReaders::place(Program& program, Bytes bytes) {
   const Bytes size = whole_pages(program.spec.file);
   if (program.spec.order == config::FileOrder::random) {
-    const std::int64_t places = std::max<std::int64_t>(1, size / bytes);
+    const std::int64_t places = std::max<std::int64_t>(1, size.count() / bytes.count());
     return bytes * static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(places)));
   }
   const Bytes first = program.at;

@@ -102,58 +102,77 @@ TEST(WeightPager, AllCanBeLocked) {
   EXPECT_EQ(pager.storage().counters().host_read, 32_MiB);
 }
 
-/// Tokens of 50 ms over 48 MiB of weights in 128 MiB of memory, while another program reads at 40 MB/s and
-/// more.
+config::FileReaderSpec program(Bytes file, Bytes bytes, Picoseconds every, Picoseconds first = {}) {
+  config::FileReaderSpec program;
+  program.file = file;
+  program.bytes = bytes;
+  program.every = every;
+  program.first = first;
+  return program;
+}
+
+/// 40 tokens over 48 MiB of weights, while another program reads.
 struct Beside {
   Bytes read;    ///< again, of weights, from the tenth token on
   Bytes others;  ///< for the program
 
-  explicit Beside(const config::FileReaderSpec& program, Bytes memory = 128_MiB) {
+  Beside(const config::FileReaderSpec& other, Bytes memory, Picoseconds token) {
     config::DeviceSpec device = board();
-    device.os.readers = {program};
+    device.storage = config::load_storage_part("nvme_sm2263xt_1tb");
+    device.os.readers = {other};
     WeightPager pager(device, {.address = kBase, .bytes = 48_MiB}, memory, 1);
     pager.load();
     const Bytes before = pager.storage().counters().host_read;
     Bytes all;
-    for (int token = 0; token < 120; ++token) {
-      const PagingUse use = pager.run(scan(48_MiB, 2), 50_ms);
-      read += token < 10 ? 0_B : use.read;
+    for (int i = 0; i < 40; ++i) {
+      const PagingUse use = pager.run(scan(48_MiB, 2), token);
+      read += i < 10 ? 0_B : use.read;
       all += use.read + use.others;
       others += use.others;
     }
-    EXPECT_EQ(pager.storage().counters().host_read - before, all) << "all that is read is told";
+    const Bytes under_way = all - (pager.storage().counters().host_read - before);
+    EXPECT_GE(under_way, 0_B) << "all that is read is told";
+    EXPECT_LE(under_way, 1_MiB);
   }
 };
 
 TEST(WeightPager, OtherProgramsDoNotDisturbWhereThereIsRoom) {
-  const Beside beside({.file = 32_MiB, .bytes = 2_MiB, .every = 50_ms});
+  const Beside beside(program(32_MiB, 2_MiB, 50_ms), 128_MiB, 50_ms);
   EXPECT_EQ(beside.read, 0_B);
   EXPECT_EQ(beside.others, 32_MiB) << "the file is read once and then found in the cache";
 }
 
-/// Pages that are read once are at the inactive list's end before weights are, which every token uses.
+/// Pages that are read once come to the inactive list's end and go; weights are found accessed there.
 TEST(WeightPager, AFileThatIsReadOncePushesNoWeightsOut) {
-  const Beside beside({.file = 2_GiB, .bytes = 2_MiB, .every = 50_ms});
-  EXPECT_GT(beside.others, 200_MiB) << "more than memory";
+  const Beside beside(program(2_GiB, 2_MiB, 50_ms), 80_MiB, 400_ms);
+  EXPECT_GT(beside.others, 300_MiB) << "more than memory";
   EXPECT_EQ(beside.read, 0_B);
 }
 
-/// Its pages come back within the active list's length, and become active themselves.
+/// Its pages come back within the active list's length, and become active in place of weights.
 TEST(WeightPager, AFileThatIsReadAgainAndAgainPushesWeightsOut) {
-  const Beside beside({.file = 112_MiB, .bytes = 8_MiB, .every = 50_ms, .order = config::FileOrder::random});
-  EXPECT_GT(beside.read, 1_MiB);
+  config::FileReaderSpec again = program(64_MiB, 2_MiB, 50_ms);
+  again.order = config::FileOrder::random;
+  EXPECT_GT(Beside(again, 80_MiB, 400_ms).read, 1_MiB);
+}
+
+/// The inactive list lasts for less than 400 ms: weights pass it before they are used again.
+TEST(WeightPager, SlowTokensLoseTheirWeights) {
+  const config::FileReaderSpec once = program(2_GiB, 2_MiB, 50_ms);
+  EXPECT_EQ(Beside(once, 64_MiB, 50_ms).read, 0_B);
+  EXPECT_GT(Beside(once, 64_MiB, 400_ms).read, 100_MiB);
 }
 
 TEST(WeightPager, OtherProgramsWaitForTheirTime) {
-  const Beside late({.file = 2_GiB, .bytes = 2_MiB, .every = 50_ms, .first = 3600'000_ms});
-  EXPECT_EQ(late.others, 0_B);
-  const Beside seldom({.file = 2_GiB, .bytes = 2_MiB, .every = 2000_ms, .first = 1_ms});
-  EXPECT_EQ(seldom.others, 8_MiB) << "at 0, 2, 4 and, as tokens take 50 ms and more, 6 s";
+  EXPECT_EQ(Beside(program(2_GiB, 2_MiB, 50_ms, 3600'000_ms), 128_MiB, 50_ms).others, 0_B);
+  const Beside seldom(program(2_GiB, 2_MiB, 800_ms, 1_ms), 128_MiB, 50_ms);
+  EXPECT_GE(seldom.others, 6_MiB) << "at 0, 0.8 and 1.6 s of 2";
+  EXPECT_LE(seldom.others, 6_MiB + 512_KiB) << "with what is read ahead";
 }
 
 TEST(WeightPager, RefusesAProgramsFileThatTheStorageDoesNotHold) {
   config::DeviceSpec device = board();
-  device.os.readers = {{.file = 100_GiB, .bytes = 1_MiB, .every = 1_ms}};
+  device.os.readers = {program(100_GiB, 1_MiB, 1_ms)};
   EXPECT_THAT(
       message_of([&] { const WeightPager pager(device, {.address = 0, .bytes = 1_MiB}, 1_MiB, 1); }),
       ::testing::HasSubstr("device.os.readers"));
