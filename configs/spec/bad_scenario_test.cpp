@@ -47,7 +47,7 @@ const BadScenario kBadScenarios[] = {
      "main.yaml:3:35: memory.load: ", "but memory.weights is streamed"},
     {kPlain + "memory: {weights: anonymous, locked: 1 GiB}\n",
      "main.yaml:3:38: memory.locked: ", "but memory.weights is anonymous"},
-    {kPlain + "memory: {stream: {buffers: 3}}\n", "main.yaml:3:18: memory.stream: ", "but memory.weights is mapped"},
+    {kPlain + "memory: {stream: {buffers: 3}}\n", "main.yaml:3:10: memory.stream: ", "but memory.weights is mapped"},
     {kPlain + "memory: {weights: streamed, stream: {buffers: 1}}\n",
      "main.yaml:3:47: memory.stream.buffers: ", "allowed is 2 to 1024"},
     {kPlain + "memory: {weights: streamed, stream: {buffers: 0}}\n",

@@ -40,15 +40,19 @@ LayerStream::LayerStream(StorageDevice& device, const config::WeightStream& how,
   }
 }
 
-/// From `next_` on, which may be behind the last unit of its step.
-void LayerStream::skip_to_streamed() {
-  for (std::size_t looked = 0; looked <= 2 * units_.size(); ++looked) {
-    const bool output = next_ + 1 == units_.size();
-    if (next_ < units_.size() && is_streamed(next_) && !(output && !in_next_step_ && !with_output_)) {
-      return;
+/// From `next_` on, which may be behind the last unit of its step. False at the output of a step that has not
+/// begun: whether that is needed is not known yet.
+bool LayerStream::skip_to_streamed() {
+  const std::size_t output = units_.size() - 1;
+  for (;; ++next_) {
+    if (next_ > output) {
+      check(!in_next_step_, "some unit is streamed");
+      in_next_step_ = true;
+      next_ = 0;
     }
-    in_next_step_ = in_next_step_ || next_ >= units_.size();
-    next_ = next_ >= units_.size() ? 0 : next_ + 1;
+    if (is_streamed(next_) && (next_ < output || in_next_step_ || with_output_)) {
+      return next_ < output || !in_next_step_;
+    }
   }
 }
 
@@ -65,8 +69,7 @@ void LayerStream::begin_step(bool with_output, Picoseconds now) {
 
 /// Gives free buffers to the next units.
 void LayerStream::plan(Picoseconds now) {
-  while (ahead_.size() < most_ahead_) {
-    skip_to_streamed();
+  while (ahead_.size() < most_ahead_ && skip_to_streamed()) {
     Ahead& unit = ahead_.emplace_back(Ahead{.unit = next_, .left = 0, .there = now});
     for (const config::FileRange& range : units_[next_]) {
       unit.left += cut(range, first_ + ahead_.size() - 1, reads_);

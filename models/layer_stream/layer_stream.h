@@ -57,7 +57,7 @@ class LayerStream {
   };
 
   [[nodiscard]] bool is_streamed(std::size_t unit) const { return !units_[unit].empty(); }
-  void skip_to_streamed();
+  [[nodiscard]] bool skip_to_streamed();
   void plan(Picoseconds now);
   std::int64_t cut(const config::FileRange& range, std::uint64_t unit, std::deque<Read>& out) const;
   void submit(const Read& read, std::int64_t lane, Picoseconds now);

@@ -55,7 +55,8 @@ std::optional<LayerFigures> layers_of(const RunRecord& record, const Sums& sums)
   if (!record.streams_layers) {
     return std::nullopt;
   }
-  LayerFigures figures{.requests = static_cast<double>(sums.paging.requests) / sums.tokens};
+  LayerFigures figures;
+  figures.requests = static_cast<double>(sums.paging.requests) / sums.tokens;
   for (const model::LedgerItem& item : record.items) {
     figures.locked += item.name == kLockedName ? item.bytes : Bytes();
     figures.buffers += item.name == kLayerBuffersName ? item.bytes : Bytes();
