@@ -288,9 +288,10 @@ const Schema<OsSpec>& schema<OsSpec>() {
            "swapped; 0 B: none")
            .between(0_B, 1024_GiB)
            .by_default(0_B),
-       field("readers", &T::readers,
-             "other programs that read files meanwhile: with mapped weights their pages and the weights' push "
-             "each other out")
+       field(
+           "readers", &T::readers,
+           "other programs that read files meanwhile: with mapped weights their pages and the weights' push "
+           "each other out")
            .by_default({})}};
   return kSchema;
 }

@@ -16,7 +16,8 @@ constexpr Picoseconds kDay(24LL * 3600 * 1'000'000'000'000);
 
 void check_request(Bytes request, const Place& place) {
   if (request.count() % kDirectBlock.count() != 0) {
-    place.error("request", fmt::format("{} is not a multiple of {}", to_text(request), to_text(kDirectBlock)));
+    place.error("request",
+                fmt::format("{} is not a multiple of {}", to_text(request), to_text(kDirectBlock)));
   }
 }
 
@@ -27,8 +28,8 @@ void check_stream(const WeightStream& stream, const Place& place) {
 void check_reader(const FileReaderSpec& reader, const Place& place) {
   check_request(reader.request, place);
   if (reader.request > reader.file) {
-    place.error("request", fmt::format("{} is more than the file, {}", to_text(reader.request),
-                                       to_text(reader.file)));
+    place.error("request",
+                fmt::format("{} is more than the file, {}", to_text(reader.request), to_text(reader.file)));
   }
 }
 
@@ -47,8 +48,9 @@ void check_streamed(const RunSpec& run, const Place& place) {
     place.error("engine.repack", "streamed weights are used as they lie in the file: repack: false");
   }
   if (run.engine.kv_tiers) {
-    place.error("engine.kv_tiers", "streamed weights have the storage to themselves: keep the KV cache in "
-                                   "memory, or weights mapped or anonymous");
+    place.error("engine.kv_tiers",
+                "streamed weights have the storage to themselves: keep the KV cache in "
+                "memory, or weights mapped or anonymous");
   }
 }
 
@@ -66,11 +68,16 @@ void check_memory(const RunSpec& run, const Place& place) {
   if (memory.weights == WeightBacking::streamed) {
     check_streamed(run, place);
   } else if (memory.stream != WeightStream{}) {
-    place.error("memory.stream", fmt::format("is of streamed weights, but memory.weights is {}",
-                                             to_text(memory.weights)));
+    place.error("memory.stream",
+                fmt::format("is of streamed weights, but memory.weights is {}", to_text(memory.weights)));
   }
-  if (!run.device.os.readers.empty() && !run.device.storage) {
+  if (run.device.os.readers.empty()) {
+    return;
+  }
+  if (!run.device.storage) {
     place.error("device.os.readers", "programs that read files need a device.storage");
+  } else if (run.engine.kv_tiers) {
+    place.error("device.os.readers", "a KV cache in tiers has the storage to itself: leave out one of both");
   }
 }
 
@@ -85,7 +92,9 @@ const Schema<FileReaderSpec>& schema<FileReaderSpec>() {
        field("bytes", &T::bytes, "that it reads at a time, as fast as it can").between(4_KiB, 1024_GiB),
        field("every", &T::every, "from one such time to the next; what takes longer goes on without a pause")
            .between(1_us, kDay),
-       field("first", &T::first, "first time, after the engine has loaded").between(0_ps, kDay).by_default(0_ps),
+       field("first", &T::first, "first time, after the engine has loaded")
+           .between(0_ps, kDay)
+           .by_default(0_ps),
        field("request", &T::request, "bytes of each read()").between(4_KiB, 64_MiB).by_default(128_KiB),
        field("order", &T::order,
              "sequential: on from where it stopped, and after the end from the beginning again; random: "
@@ -104,9 +113,10 @@ const Schema<WeightStream>& schema<WeightStream>() {
        field("in_flight", &T::in_flight, "reads at once, each by a thread of its own")
            .between(1, 256)
            .optional(),
-       field("buffers", &T::buffers,
-             "layers that memory has room for: the one at work, and those that are read meanwhile; 2 is double "
-             "buffering")
+       field(
+           "buffers", &T::buffers,
+           "layers that memory has room for: the one at work, and those that are read meanwhile; 2 is double "
+           "buffering")
            .between(2, 1024)
            .optional()},
       check_stream};

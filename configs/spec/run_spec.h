@@ -101,8 +101,8 @@ enum class MapLoad { populated, on_demand };
 struct MemorySpec {
   WeightBacking weights = WeightBacking::mapped;
   MapLoad load = MapLoad::populated;  ///< of mapped weights that are paged
-  Bytes locked{};         ///< of mapped or streamed weights, the first ones: never leave memory
-  WeightStream stream{};  ///< of streamed weights
+  Bytes locked{};                     ///< of mapped or streamed weights, the first ones: never leave memory
+  WeightStream stream{};              ///< of streamed weights
 
   bool operator==(const MemorySpec&) const = default;
 };

@@ -84,9 +84,8 @@ std::int64_t LayerStream::cut(const config::FileRange& range, std::uint64_t unit
   const config::FileRange whole = config::in_blocks(range);
   std::int64_t reads = 0;
   for (Bytes done; done < whole.bytes; done += how_.request, ++reads) {
-    out.push_back({.unit = unit,
-                   .offset = whole.first + done,
-                   .bytes = std::min(how_.request, whole.bytes - done)});
+    out.push_back(
+        {.unit = unit, .offset = whole.first + done, .bytes = std::min(how_.request, whole.bytes - done)});
   }
   return reads;
 }

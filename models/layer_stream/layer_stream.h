@@ -68,18 +68,18 @@ class LayerStream {
   config::WeightStream how_;
   std::vector<config::WeightUnit> units_;
   std::size_t most_ahead_;
-  std::deque<Ahead> ahead_;      ///< the one in hand first, if it is streamed
-  std::uint64_t first_ = 0;      ///< number of ahead_'s first
-  std::deque<Read> reads_;       ///< not begun
-  std::vector<Open> open_;       ///< at the device
+  std::deque<Ahead> ahead_;         ///< the one in hand first, if it is streamed
+  std::uint64_t first_ = 0;         ///< number of ahead_'s first
+  std::deque<Read> reads_;          ///< not begun
+  std::vector<Open> open_;          ///< at the device
   std::vector<std::int64_t> idle_;  ///< lanes
-  std::int64_t demanded_ = 0;    ///< open reads of no unit,
-  Picoseconds demand_there_;     ///< and when the last was done
-  std::size_t next_ = 0;         ///< unit to be planned
-  bool in_next_step_ = false;    ///< that one is
-  bool with_output_ = false;     ///< this step
-  bool held_ = false;            ///< ahead_'s first is in hand
-  std::size_t in_hand_;          ///< unit; that behind the last: none
+  std::int64_t demanded_ = 0;       ///< open reads of no unit,
+  Picoseconds demand_there_;        ///< and when the last was done
+  std::size_t next_ = 0;            ///< unit to be planned
+  bool in_next_step_ = false;       ///< that one is
+  bool with_output_ = false;        ///< this step
+  bool held_ = false;               ///< ahead_'s first is in hand
+  std::size_t in_hand_;             ///< unit; that behind the last: none
 };
 
 }  // namespace kvsim::model

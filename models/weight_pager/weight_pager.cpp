@@ -86,11 +86,10 @@ PagingUse WeightPager::run(std::span<const ThreadWork> threads, Picoseconds in_m
                           .end = mapping_.address + static_cast<trace::Address>(mapping_.bytes.count())};
   std::vector<PacedReader> readers = PacedReader::of(
       threads, file, [](const trace::Extent& e) { return e.kind == trace::Kind::weights; }, in_memory, now_);
-  const Picoseconds end = PacedReader::play(std::move(readers), now_ + in_memory,
-                                            [&](PacedReader& reader) {
-                                              use.others += others_.until(reader.clock);
-                                              advance(reader, use);
-                                            });
+  const Picoseconds end = PacedReader::play(std::move(readers), now_ + in_memory, [&](PacedReader& reader) {
+    use.others += others_.until(reader.clock);
+    advance(reader, use);
+  });
   use.others += others_.until(end);
   use.stall = end - now_ - in_memory;
   now_ = end;

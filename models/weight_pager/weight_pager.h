@@ -26,7 +26,7 @@ struct PagingUse {
   std::int64_t major_faults = 0;
   std::int64_t minor_faults = 0;
   std::int64_t requests = 0;  ///< of streamed weights
-  Picoseconds stall;  ///< longer than with all weights in memory
+  Picoseconds stall;          ///< longer than with all weights in memory
 
   PagingUse& operator+=(const PagingUse& other);
 };

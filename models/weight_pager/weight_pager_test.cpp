@@ -173,9 +173,8 @@ TEST(WeightPager, OtherProgramsWaitForTheirTime) {
 TEST(WeightPager, RefusesAProgramsFileThatTheStorageDoesNotHold) {
   config::DeviceSpec device = board();
   device.os.readers = {program(100_GiB, 1_MiB, 1_ms)};
-  EXPECT_THAT(
-      message_of([&] { const WeightPager pager(device, {.address = 0, .bytes = 1_MiB}, 1_MiB, 1); }),
-      ::testing::HasSubstr("device.os.readers"));
+  EXPECT_THAT(message_of([&] { const WeightPager pager(device, {.address = 0, .bytes = 1_MiB}, 1_MiB, 1); }),
+              ::testing::HasSubstr("device.os.readers"));
 }
 
 TEST(WeightPager, OtherMemoryIsNotItsConcern) {

@@ -67,7 +67,8 @@ std::vector<std::string> notes_of(const config::RunSpec& spec) {
   }
   if (!spec.device.os.readers.empty() && spec.memory.weights != config::WeightBacking::mapped) {
     notes.emplace_back(
-        "device.os.readers has no effect: without mapped weights nothing is in the page cache that they share");
+        "device.os.readers has no effect: without mapped weights nothing is in the page cache that they "
+        "share");
   }
   const config::EngineSpec plain;
   if (spec.engine.kv_cache == config::KvCacheUse::recomputed && spec.engine.ubatch != plain.ubatch) {

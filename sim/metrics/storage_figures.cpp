@@ -36,7 +36,10 @@ Sums sums_of(const RunRecord& record) {
 }
 
 const char* what_of(const RunRecord& record) {
-  return record.swaps ? "memory" : record.pages || record.streams_layers ? "weights" : record.streams ? "experts" : "KV";
+  return record.swaps                            ? "memory"
+         : record.pages || record.streams_layers ? "weights"
+         : record.streams                        ? "experts"
+                                                 : "KV";
 }
 
 std::optional<ExpertFigures> experts_of(const config::RunSpec& spec, const RunRecord& record,

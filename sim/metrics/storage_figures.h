@@ -51,7 +51,7 @@ struct StorageFigures {
   std::optional<ExpertFigures> experts = {};
   std::optional<LayerFigures> layers = {};
   double others_bytes = 0;  ///< read for other programs
-  std::int64_t cliff = 0;  ///< tokens of context up to which nothing is read; 0: none
+  std::int64_t cliff = 0;   ///< tokens of context up to which nothing is read; 0: none
 };
 
 /// None unless weights are paged or streamed, memory is swapped, or the KV cache is in tiers. `decode` is the

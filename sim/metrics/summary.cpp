@@ -298,13 +298,16 @@ Summary summarise(const config::RunSpec& spec, const RunRecord& record) {
         "the first tokens find what loading left in memory; speed settles over some tens of tokens");
     summary.verdict.message =
         record.total > record.available
-            ? fmt::format("{} are asked for, of which {} can be used: weights are read from {} again and again",
-                          human(record.total), human(record.available), spec.device.storage->name)
-            : fmt::format("{} of {} in use, but other programs' files push weights out, which are read from {} "
-                          "again",
-                          human(record.total), human(record.available), spec.device.storage->name);
+            ? fmt::format(
+                  "{} are asked for, of which {} can be used: weights are read from {} again and again",
+                  human(record.total), human(record.available), spec.device.storage->name)
+            : fmt::format(
+                  "{} of {} in use, but other programs' files push weights out, which are read from {} "
+                  "again",
+                  human(record.total), human(record.available), spec.device.storage->name);
   } else if (record.streams_layers) {
-    summary.verdict.message += fmt::format("; weights are read from {} layer by layer", spec.device.storage->name);
+    summary.verdict.message +=
+        fmt::format("; weights are read from {} layer by layer", spec.device.storage->name);
   }
   return summary;
 }

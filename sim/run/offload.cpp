@@ -48,8 +48,7 @@ void Offload::note(const trace::Alloc& alloc) {
   }
 }
 
-std::optional<BrokenLimit> Offload::begin_step(const trace::Mark& mark,
-                                               const model::MemoryLedger& ledger) {
+std::optional<BrokenLimit> Offload::begin_step(const trace::Mark& mark, const model::MemoryLedger& ledger) {
   decodes_ = mark.phase == trace::Phase::decode;
   if (layers_) {
     layers_->begin_step(mark);

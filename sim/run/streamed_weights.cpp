@@ -32,8 +32,7 @@ Bytes bytes_of(const std::vector<WeightUnit>& units) {
 }  // namespace
 
 bool is_streamed(const config::RunSpec& spec, const trace::Alloc& alloc) {
-  return spec.memory.weights == config::WeightBacking::streamed &&
-         alloc.name == trace::alloc_name("weights");
+  return spec.memory.weights == config::WeightBacking::streamed && alloc.name == trace::alloc_name("weights");
 }
 
 std::vector<trace::Alloc> streamed_in_memory(const config::RunSpec& spec, const trace::Alloc& alloc) {
@@ -68,8 +67,7 @@ StreamedWeights::StreamedWeights(const config::RunSpec& spec, const trace::Alloc
   const Bytes whole = config::in_blocks({.first = Bytes(), .bytes = alloc.bytes}).bytes;
   if (whole > device_.part().capacity || !device_.lay_out(Bytes(), whole)) {
     throw UserError(fmt::format("device.storage: {} of weights do not fit on {}, which holds {}",
-                                to_text(alloc.bytes), device_.part().name,
-                                to_text(device_.part().capacity)));
+                                to_text(alloc.bytes), device_.part().name, to_text(device_.part().capacity)));
   }
   const std::vector<WeightUnit> units = units_of(spec);
   embedding_stays_ =
@@ -108,8 +106,8 @@ Operation StreamedWeights::placed(const Operation& operation) const {
 
 std::optional<Bytes> StreamedWeights::in_file(const trace::Extent& extent) const {
   const auto end = alloc_.address + static_cast<trace::Address>(alloc_.bytes.count());
-  const bool inside = extent.kind == trace::Kind::weights && extent.address >= alloc_.address &&
-                      extent.address < end;
+  const bool inside =
+      extent.kind == trace::Kind::weights && extent.address >= alloc_.address && extent.address < end;
   return inside ? std::optional(Bytes(static_cast<std::int64_t>(extent.address - alloc_.address)))
                 : std::nullopt;
 }

@@ -81,9 +81,9 @@ TEST_F(StreamedWeights, TheReportTellsOfThem) {
 
 TEST_F(StreamedWeights, MoreThanMemoryCannotBeLocked) {
   for (const std::string how : {"mapped", "streamed"}) {
-    const Outcome outcome = kvsim({"run", "scenarios/rk3588_4gb_llama8b.yaml", "--set",
-                                   "memory.weights=" + how, "--set", "memory.locked=4 GiB", "--set",
-                                   "device.storage=emmc_foresee_sld64g", "--format", "json"});
+    const Outcome outcome =
+        kvsim({"run", "scenarios/rk3588_4gb_llama8b.yaml", "--set", "memory.weights=" + how, "--set",
+               "memory.locked=4 GiB", "--set", "device.storage=emmc_foresee_sld64g", "--format", "json"});
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_THAT(outcome.out, HasSubstr("\"fits\": false"));
     EXPECT_THAT(outcome.out, HasSubstr("\"limit\": \"memory\""));
