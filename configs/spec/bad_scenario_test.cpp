@@ -67,7 +67,7 @@ const BadScenario kBadScenarios[] = {
      "main.yaml:1:92: device.os.readers.0.request: ", "is more than the file"},
     {"device: {extends: rk3588, os: {readers: [{file: 1 MiB, bytes: 1 MiB, every: 1 ms}]}}\n"
      "model: llama3_8b\nengine: {kv_tiers: {dram: 256 MiB}}\n",
-     "main.yaml:1:33: device.os.readers: ", "has the storage to itself"},
+     "main.yaml:1:41: device.os.readers: ", "has the storage to itself"},
     {kPlain + "run: {relative_error: 0}\n",
      "main.yaml:3:23: run.relative_error: ", "allowed is 0.0001 to 0.5"},
     {"device: {extends: rk3588, os: {reserve: 20 EB}}\nmodel: llama3_8b\n",
