@@ -106,7 +106,7 @@ std::optional<StorageFigures> storage_figures(const config::RunSpec& spec, const
     figures.hit_share = asked > read ? 1 - ratio(read, asked) : 0;
     figures.major_faults = static_cast<double>(sums.paging.major_faults) / sums.tokens;
     figures.others_bytes = sums.paging.others.as_double() / sums.tokens;
-    figures.cliff = record.pages ? max_context(spec) : 0;
+    figures.cliff = record.pages && record.total > record.available ? max_context(spec) : 0;
     figures.experts = experts_of(spec, record, sums);
     figures.layers = layers_of(record, sums);
     return figures;

@@ -91,7 +91,22 @@ TEST_F(StreamedWeights, MoreThanMemoryCannotBeLocked) {
   }
 }
 
-/// There is room for all weights, until another program reads faster than the lists of pages turn.
+/// There is room for all weights, which an idle system never loses; another program's file takes some of it.
+TEST_F(StreamedWeights, OtherProgramsPushWeightsOut) {
+  const Texts tight = {"device=rk3588_4gb", "device.storage=nvme_sm2263xt_1tb", "device.os.reserve=3764 MiB",
+                       "workload.generate=32"};
+  EXPECT_TRUE(run(tight)["storage"].is_null());
+  Texts beside = tight;
+  beside.emplace_back("device.os.readers=[{file: 64 MiB, bytes: 4 MiB, every: 10 ms, order: random}]");
+  const nlohmann::json json = run(beside);
+  EXPECT_TRUE(json["verdict"]["pages"]);
+  EXPECT_THAT(json["verdict"]["message"].get<std::string>(),
+              HasSubstr("other programs' files push weights out"));
+  EXPECT_GT(json["storage"]["read_bytes_per_token"], 0);
+  EXPECT_GT(json["storage"]["others_read_bytes_per_token"], 0);
+  EXPECT_EQ(json["storage"]["cliff_tokens"], 0);
+}
+
 TEST_F(StreamedWeights, OtherProgramsAreTold) {
   const std::string readers = "device.os.readers=[{file: 20 GiB, bytes: 4 MiB, every: 1 ms}]";
   const nlohmann::json beside = run({readers});
