@@ -45,8 +45,12 @@ std::optional<BrokenLimit> RunStorage::begin_step(const trace::Mark& mark,
   return offload_.begin_step(ledger);
 }
 
-Operation RunStorage::placed(const Operation& operation) {
-  return tiers_ ? tiers_->placed(operation) : offload_.placed(operation);
+const Operation& RunStorage::placed(const Operation& operation) {
+  if (tiers_) {
+    return tiers_->placed(operation);
+  }
+  placed_ = offload_.placed(operation);
+  return placed_;
 }
 
 RunStorage::Cost RunStorage::wait(const Operation& operation, double picoseconds) {

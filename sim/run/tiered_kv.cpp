@@ -148,8 +148,8 @@ const Operation& TieredKv::placed(const Operation& asked) {
     rest = &placed_;
   }
   if (frames_) {
-    placed_ = frames_->placed(*rest);
-    rest = &placed_;
+    frames_->place(*rest, framed_);
+    rest = &framed_;
   }
   return *rest;
 }

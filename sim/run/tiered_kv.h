@@ -56,7 +56,8 @@ class TieredKv {
   Bytes bytes_;
   model::KvTiers tiers_;
   std::optional<FrameMap> frames_;
-  Operation placed_;
+  Operation placed_;  ///< without what SRAM serves
+  Operation framed_;  ///< at physical addresses
   Picoseconds sram_;  ///< of the operation last placed
 };
 

@@ -185,29 +185,37 @@ class Kernel {
     return resident && resident->token <= query && cache_.policy().sees(query, resident->token);
   }
 
-  /// The runs of `cells` that one of the queries sees: what has left a cell is not read again.
-  std::vector<CellRun> seen(Head head, KvPoolKind pool, QueryTile queries, CellRun cells) const {
+  /// Whether one query sees every token that is kept: as many as it sees are. What it sees has not left.
+  bool sees_all(const KvLane& lane, QueryTile queries) const {
+    return queries.count == 1 && cache_.policy().seen_by(position(queries.first)) == lane.size();
+  }
+
+  /// The runs of `cells` that one of the queries sees: what has left a cell is not read again. Valid until
+  /// the next call.
+  const std::vector<CellRun>& seen(Head head, KvPoolKind pool, QueryTile queries, CellRun cells) {
     const KvLane& lane = cache_.lane(task_.layer, head);
+    runs_.clear();
     if (lane.in_order() && !cache_.policy().budget()) {
-      return {cells};
+      runs_.push_back(cells);
+      return runs_;
     }
+    const bool all = sees_all(lane, queries);
     // What a query of the tile sees, the first one sees or it is new: tokens come into sight once, and leave
     // it once.
     const Token oldest = position(queries.first), newest = position(queries.first + queries.count - 1);
-    std::vector<CellRun> runs;
     for (std::uint32_t cell = cells.first; cell < cells.first + cells.count; ++cell) {
       const auto& resident = lane.at({.pool = pool, .index = cell});
-      const bool new_to_some = resident && resident->token > oldest && resident->token <= newest;
-      if (!new_to_some && !sees(oldest, resident)) {
+      const auto new_to_some = [&] { return resident->token > oldest && resident->token <= newest; };
+      if (!resident || (!all && !new_to_some() && !sees(oldest, resident))) {
         continue;
       }
-      if (!runs.empty() && runs.back().first + runs.back().count == cell) {
-        ++runs.back().count;
+      if (!runs_.empty() && runs_.back().first + runs_.back().count == cell) {
+        ++runs_.back().count;
       } else {
-        runs.push_back({.first = cell, .count = 1});
+        runs_.push_back({.first = cell, .count = 1});
       }
     }
-    return runs;
+    return runs_;
   }
 
   void read(Head head, KvPoolKind pool, CellRun cells, AccessSink& sink) const {
@@ -389,6 +397,7 @@ class Kernel {
   std::vector<float> numbers_;  // of K or V, of the tile in hand: [cell][head_dim]
   std::vector<float> scores_;   // of the tile in hand: [query][head of the group][cell]
   std::vector<SeenTile> seen_;
+  std::vector<CellRun> runs_;
   std::vector<KvCell> cells_;
   std::vector<Token> tokens_;
   std::vector<float> mass_;
