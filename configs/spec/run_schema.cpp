@@ -280,6 +280,24 @@ const Schema<ExpertUse>& schema<ExpertUse>() {
 }
 
 template <>
+const Schema<PageUse>& schema<PageUse>() {
+  using T = PageUse;
+  static const Schema<T> kSchema{
+      "which pages of 16 tokens a head reads where engine.kv has topk, drawn by run.seed: the one being "
+      "filled, and others",
+      {field("popularity", &T::popularity,
+             "the page at place r of a head's own order, in which the first page of the context leads, is "
+             "drawn in proportion to 1 / r^popularity; 0: all alike (assumed)")
+           .between(0.0, 4.0)
+           .optional(),
+       field("reuse", &T::reuse,
+             "probability that a token keeps a page which the token before read in this head (assumed)")
+           .between(0.0, 1.0)
+           .optional()}};
+  return kSchema;
+}
+
+template <>
 const Schema<WorkloadSpec>& schema<WorkloadSpec>() {
   using T = WorkloadSpec;
   static const Schema<T> kSchema{
@@ -297,7 +315,8 @@ const Schema<WorkloadSpec>& schema<WorkloadSpec>() {
              "hours a day that it runs, after which days to the storage's rated endurance are reckoned")
            .between(0.01, 24.0)
            .optional(),
-       field("experts", &T::experts, "which experts tokens take").optional()}};
+       field("experts", &T::experts, "which experts tokens take").optional(),
+       field("pages", &T::pages, "which pages of the KV cache tokens read with topk").optional()}};
   return kSchema;
 }
 
@@ -320,20 +339,20 @@ const Schema<MemorySpec>& schema<MemorySpec>() {
 template <>
 const Schema<RunOptions>& schema<RunOptions>() {
   using T = RunOptions;
-  static const Schema<T> kSchema{
-      "how the simulation is done",
-      {field("fidelity", &T::fidelity,
-             "exact: every DRAM burst; train: bursts of a row together; auto: "
-             "trains, and samples of like operators")
-           .optional(),
-       field("relative_error", &T::relative_error,
-             "half-width of the interval that sampling aims for, as a share")
-           .between(0.0001, 0.5)
-           .optional(),
-       field("seed", &T::seed,
-             "of everything random: the order of shuffled pages, experts chosen; stands in the result")
-           .between(0, std::numeric_limits<std::int64_t>::max())
-           .optional()}};
+  static const Schema<T> kSchema{"how the simulation is done",
+                                 {field("fidelity", &T::fidelity,
+                                        "exact: every DRAM burst; train: bursts of a row together; auto: "
+                                        "trains, and samples of like operators")
+                                      .optional(),
+                                  field("relative_error", &T::relative_error,
+                                        "half-width of the interval that sampling aims for, as a share")
+                                      .between(0.0001, 0.5)
+                                      .optional(),
+                                  field("seed", &T::seed,
+                                        "of everything random: the order of shuffled pages, experts and "
+                                        "pages chosen; stands in the result")
+                                      .between(0, std::numeric_limits<std::int64_t>::max())
+                                      .optional()}};
   return kSchema;
 }
 

@@ -79,6 +79,14 @@ struct ExpertUse {
   bool operator==(const ExpertUse&) const = default;
 };
 
+/// Which pages of a head's keys a token reads where engine.kv has `topk`. There are no keys that would tell.
+struct PageUse {
+  double popularity = 1.0;  ///< exponent of Zipf's law over a head's pages; 0: all alike
+  double reuse = 0.8;       ///< probability that a token keeps a page which the token before read
+
+  bool operator==(const PageUse&) const = default;
+};
+
 struct WorkloadSpec {
   std::int64_t prompt = 512;    ///< tokens
   std::int64_t cached = 0;      ///< of the prompt, already in the KV cache at the start
@@ -86,6 +94,7 @@ struct WorkloadSpec {
   std::int64_t threads = 4;
   double duty = 24;  ///< hours a day that it runs: how fast flash wears
   ExpertUse experts{};
+  PageUse pages{};
 
   bool operator==(const WorkloadSpec&) const = default;
 };

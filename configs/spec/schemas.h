@@ -133,6 +133,8 @@ const Schema<EngineSpec>& schema<EngineSpec>();
 template <>
 const Schema<ExpertUse>& schema<ExpertUse>();
 template <>
+const Schema<PageUse>& schema<PageUse>();
+template <>
 const Schema<WorkloadSpec>& schema<WorkloadSpec>();
 template <>
 const Schema<MemorySpec>& schema<MemorySpec>();

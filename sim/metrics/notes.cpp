@@ -75,6 +75,13 @@ std::vector<std::string> notes_of(const config::RunSpec& spec) {
         fmt::format("engine.kv: layers that see a window of {} tokens keep that; the rest follows {}",
                     spec.model.local->window, name(kv)));
   }
+  if (kv.topk > 0) {
+    notes.push_back(
+        fmt::format("which pages topk reads is drawn: popularity {:g}, reuse {:g} (workload.pages, assumed)",
+                    spec.workload.pages.popularity, spec.workload.pages.reuse));
+  } else if (spec.workload.pages != config::PageUse{}) {
+    notes.emplace_back("workload.pages has no effect: attention reads all tokens, as engine.kv has no topk");
+  }
   if (spec.model.latent && spec.engine.kv.v != spec.engine.kv.k) {
     notes.push_back("engine.kv: the format of V has no effect, since latent attention keeps K alone");
   }

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "configs/spec/kv_spec.h"
 #include "sim/metrics/human.h"
 #include "sim/metrics/summary.h"
 #include "sim/run/tiered_kv.h"
@@ -113,6 +114,12 @@ void add_tier_notes(const config::RunSpec& spec, std::vector<std::string>& notes
   if (!mapped && (tiers.read_ahead != plain.read_ahead || tiers.lock_current != plain.lock_current)) {
     notes.emplace_back(
         "engine.kv_tiers.read_ahead and lock_current have no effect: direct reads pass the page cache");
+  }
+  if (tiers.format) {
+    notes.push_back(
+        fmt::format("KV that has been read from storage is as precise as {}: `kvsim quality --kv {}` tells "
+                    "what that costs",
+                    name(*tiers.format), name(config::KvSpec{.k = *tiers.format, .v = *tiers.format})));
   }
 }
 

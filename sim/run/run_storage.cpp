@@ -58,7 +58,7 @@ RunStorage::Cost RunStorage::wait(const Operation& operation, double picoseconds
   if (tiers_) {
     const TieredKv::Cost cost = tiers_->run(operation, took);
     const Picoseconds stall(std::llround(cost.time.picoseconds()));
-    return {.time = cost.time + landed(cost.use.device.bytes, picoseconds, stall), .tiers = cost.use};
+    return {.time = cost.time + landed(cost.use.landed, picoseconds, stall), .tiers = cost.use};
   }
   const Offload::Use use = offload_.done(operation, took);
   model::TimeAccount account;

@@ -92,13 +92,21 @@ class Kernel {
     constexpr auto kPage = static_cast<std::uint32_t>(config::kTopkPage);
     const std::uint32_t pages = (cells + kPage - 1) / kPage;
     cache_.read_bounds({.layer = task_.layer, .head = head}, pages, task_.stream, sink);
-    const std::vector<float> scores =
-        cache_.has_payload() ? page_bounds(head, cells) : page_masses(head, cells);
-    const std::vector<std::uint32_t> best = best_pages(scores, cache_.shape().spec.topk / kPage);
+    const auto wanted = static_cast<std::uint32_t>(cache_.shape().spec.topk / kPage);
     std::vector<CellRun> runs;
-    for (const std::uint32_t page : best) {
+    const auto add = [&](std::uint32_t page) {
       const std::uint32_t first = page * kPage;
       runs.push_back({.first = first, .count = std::min(kPage, cells - first)});
+    };
+    if (!cache_.has_payload() && values_.pages != nullptr) {
+      std::ranges::for_each(
+          values_.pages->choose(
+              {.layer = task_.layer, .head = head, .query = task_.first, .pages = pages, .wanted = wanted}),
+          add);
+    } else {
+      std::ranges::for_each(
+          best_pages(cache_.has_payload() ? page_bounds(head, cells) : page_masses(head, cells), wanted),
+          add);
     }
     return runs;
   }
@@ -199,14 +207,24 @@ class Kernel {
       runs_.push_back(cells);
       return runs_;
     }
-    const bool all = sees_all(lane, queries);
+    if (sees_all(lane, queries)) {
+      const std::uint32_t stop = cells.first + cells.count;
+      for (const CellRun& run : lane.runs(pool)) {
+        const std::uint32_t first = std::max(run.first, cells.first);
+        const std::uint32_t end = std::min(run.first + run.count, stop);
+        if (first < end) {
+          runs_.push_back({.first = first, .count = end - first});
+        }
+      }
+      return runs_;
+    }
     // What a query of the tile sees, the first one sees or it is new: tokens come into sight once, and leave
     // it once.
     const Token oldest = position(queries.first), newest = position(queries.first + queries.count - 1);
     for (std::uint32_t cell = cells.first; cell < cells.first + cells.count; ++cell) {
       const auto& resident = lane.at({.pool = pool, .index = cell});
-      const auto new_to_some = [&] { return resident->token > oldest && resident->token <= newest; };
-      if (!resident || (!all && !new_to_some() && !sees(oldest, resident))) {
+      const bool new_to_some = resident && resident->token > oldest && resident->token <= newest;
+      if (!new_to_some && !sees(oldest, resident)) {
         continue;
       }
       if (!runs_.empty() && runs_.back().first + runs_.back().count == cell) {
