@@ -25,14 +25,15 @@ bool chooses(const config::RunSpec& spec) {
   return spec.engine.kv.topk > 0;
 }
 
-/// Behind the cells: what `topk` ranks pages by.
-Bytes bounds_of(const config::RunSpec& spec) {
+/// Behind the cells of an allocation, which may be of another context: what `topk` ranks pages by.
+Bytes bounds_of(const config::RunSpec& spec, const trace::Alloc& alloc) {
   if (!chooses(spec)) {
     return {};
   }
   const trace::KvShape shape = shape_of(spec);
-  return trace::total_bytes(shape) - trace::wide_bytes(shape) -
-         trace::bytes_per_token(shape) * trace::main_cells(shape);
+  const Bytes bounds = trace::page_bounds_bytes(shape) * (shape.kv_heads * shape.layers);
+  const Bytes page = trace::bytes_per_token(shape) * config::kTopkPage + bounds;
+  return bounds * ((alloc.bytes.count() + page.count() - 1) / page.count());
 }
 
 KvGeometry geometry_of(const config::RunSpec& spec, const trace::Alloc& alloc) {
@@ -42,7 +43,7 @@ KvGeometry geometry_of(const config::RunSpec& spec, const trace::Alloc& alloc) {
                       .k_row = row.k,
                       .v_row = row.v,
                       .block = spec.engine.kv_tiers->block};
-  const Bytes cells = alloc.bytes - bounds_of(spec);
+  const Bytes cells = alloc.bytes - bounds_of(spec, alloc);
   geometry.cells = cells.count() / (geometry.row().count() * geometry.layers);
   if (geometry.cells < 1 || geometry.bytes() != cells) {
     throw UserError(
@@ -172,7 +173,7 @@ std::vector<trace::Alloc> in_memory(const config::RunSpec& spec, const trace::Al
     }
   };
   add(staging(spec, geometry), "KV blocks on their way");
-  add(bounds_of(spec), "bounds of KV pages");
+  add(bounds_of(spec, alloc), "bounds of KV pages");
   return parts;
 }
 

@@ -145,6 +145,14 @@ TEST(KvTiersCli, WhereAttentionChoosesPagesOthersStayOnStorage) {
   EXPECT_DOUBLE_EQ(bounds, 768 / 16 * 22 * 4 * 64 * 4) << "pages, layers, heads, channels, two in F16";
 }
 
+/// Where the bounds of a page are no whole number of cells, other contexts are told apart all the same.
+TEST(KvTiersCli, BoundsOfPagesHaveTheirOwnSize) {
+  const nlohmann::json json =
+      json_of({"engine.kv=q8_0+topk=64", "engine.kv_tiers.block=256", "workload.generate=2"});
+  EXPECT_TRUE(json["verdict"]["fits"]);
+  EXPECT_EQ(json["storage"]["cliff_tokens"], 256);
+}
+
 TEST(KvTiersCli, FidelitiesAgree) {
   const nlohmann::json automatic = json_of({"workload.generate=4"});
   const nlohmann::json train = json_of({"workload.generate=4", "run.fidelity=train"});
