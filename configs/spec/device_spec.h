@@ -9,6 +9,7 @@
 
 #include "configs/spec/clock_spec.h"
 #include "configs/spec/dram_spec.h"
+#include "configs/spec/fabric_spec.h"
 #include "configs/spec/master_spec.h"
 #include "configs/spec/power_spec.h"
 #include "configs/spec/storage_spec.h"
@@ -58,10 +59,11 @@ struct CacheSpec {
 };
 
 struct InterconnectSpec {
-  Picoseconds request_latency;     ///< core's miss to the memory controller's queue
-  Picoseconds response_latency;    ///< last data beat to the core
-  BytesPerSecond bandwidth;        ///< of read data between memory controllers and caches
-  std::int64_t memory_clocks = 0;  ///< of the request latency, so many clocks of the memory
+  Picoseconds request_latency;         ///< core's miss to the memory controller's queue
+  Picoseconds response_latency;        ///< last data beat to the core
+  BytesPerSecond bandwidth;            ///< of read data between memory controllers and caches
+  std::int64_t memory_clocks = 0;      ///< of the request latency, so many clocks of the memory
+  std::optional<FabricSpec> fabric{};  ///< none: nothing but `bandwidth` caps it
 
   bool operator==(const InterconnectSpec&) const = default;
 };

@@ -40,6 +40,8 @@ const Schema<ClusterSpec>& schema<ClusterSpec>();
 template <>
 const Schema<CacheSpec>& schema<CacheSpec>();
 template <>
+const Schema<FabricSpec>& schema<FabricSpec>();
+template <>
 const Schema<InterconnectSpec>& schema<InterconnectSpec>();
 template <>
 const Schema<ScanSpec>& schema<ScanSpec>();
@@ -47,6 +49,8 @@ template <>
 const Schema<RadioSpec>& schema<RadioSpec>();
 template <>
 const Schema<BurstSpec>& schema<BurstSpec>();
+template <>
+const Schema<SeriesSpec>& schema<SeriesSpec>();
 template <>
 const Schema<CpuLoadSpec>& schema<CpuLoadSpec>();
 template <>

@@ -29,16 +29,18 @@ constexpr double kNothing = 1e-6;
 
 }  // namespace
 
-/// From the fastest state, alone and cool, to the one that the board is in, a cause at a time.
+/// From the fastest state, alone, cool and with all in memory, to the one that the board is in, a cause at a time.
 TokenCosts Slowdown::look(const model::Board& board, std::int64_t depth, double picoseconds) {
   TokenCosts costs{.picoseconds = picoseconds, .causes = {}};
-  double before = table_.at(states_.fastest_alone()).token_picoseconds(depth);
+  const Window& alone = table_.at(states_.fastest_alone());
+  double before = alone.token_picoseconds(depth) * (1 - alone.phase.storage_share);
   const auto step = [&](const char* cause, double now) {
     if (std::abs(now - before) > kNothing * now) {
       costs.causes.push_back({.cause = cause, .picoseconds = now - before, .first_at = board.now()});
     }
     before = now;
   };
+  step("paging", alone.token_picoseconds(depth));
   step("contention", table_.at(states_.fastest()).token_picoseconds(depth));
   for (std::size_t i = 0; i < kSteps.size(); ++i) {
     // Clocks that are held down by later causes are still at their fastest.
