@@ -26,7 +26,8 @@ class MasterSeriesTest : public ScenarioTest {
 };
 
 TEST_F(MasterSeriesTest, ItemsAreSecondsAndBytes) {
-  EXPECT_EQ(parse_series_item("0.000001500001,1500").value, (SeriesItem{Picoseconds(1'500'001), Bytes(1500)}));
+  EXPECT_EQ(parse_series_item("0.000001500001,1500").value,
+            (SeriesItem{Picoseconds(1'500'001), Bytes(1500)}));
   EXPECT_EQ(parse_series_item(" 2 , 64 ").value, (SeriesItem{2000_ms, 64_B}));
   EXPECT_EQ(parse_series_item("1e-3,64").value, (SeriesItem{1_ms, 64_B}));
   Random random(1);
@@ -49,7 +50,8 @@ TEST_F(MasterSeriesTest, AFileIsReadAndARunThatIsRestoredNeedsItNoMore) {
 
 TEST_F(MasterSeriesTest, TheFirstBadLineIsToldWithItsPlace) {
   const std::string key = "device.masters.0.master.series.file: ";
-  EXPECT_THAT(refused("0,1\n0.5 64\n1;2\n"), HasSubstr("a.csv:2:1: " + key + "'0.5 64' does not have two fields"));
+  EXPECT_THAT(refused("0,1\n0.5 64\n1;2\n"),
+              HasSubstr("a.csv:2:1: " + key + "'0.5 64' does not have two fields"));
   EXPECT_THAT(refused("0,1,2\n"), HasSubstr("a.csv:1:1: " + key + "'0,1,2' does not have two fields"));
   EXPECT_THAT(refused("0,1\n\n-1,5\n"), HasSubstr("a.csv:3:1: " + key + "'-1,5' has a time"));
   EXPECT_THAT(refused("1 ms,5\n"), HasSubstr("has a time that is no number of seconds"));
@@ -72,7 +74,8 @@ TEST_F(MasterSeriesTest, ItemsInPlaceAreCheckedToo) {
                     "}}}]}\nmodel: llama3_8b\n");
   };
   EXPECT_THAT(items("['1,5', '0.5,5']"), HasSubstr("series.items.1: 0.5 s comes before the item above it"));
-  EXPECT_THAT(items("['1,5'], repeat: 0.5 s"), HasSubstr("series.repeat: 500 ms is before its last transfer, at 1 s"));
+  EXPECT_THAT(items("['1,5'], repeat: 0.5 s"),
+              HasSubstr("series.repeat: 500 ms is before its last transfer, at 1 s"));
   EXPECT_THAT(items("[]"), HasSubstr("series.items: has no transfers"));
 }
 
@@ -86,18 +89,21 @@ TEST_F(MasterSeriesTest, DeadlinesThatCannotBeKeptAreToldBeforeTheRun) {
   const std::string burst = "{master: {burst: {bytes: 1 MiB, period: 10 ms, deadline: 1 ms}}";
   EXPECT_EQ(masters(burst + "}"), "no error");
   EXPECT_THAT(masters(burst + ", qos: limiter, bandwidth: 500 MB/s}"),
-              HasSubstr("device.masters.0.bandwidth: 500 MB/s: the largest transfer of custom takes"));
+              HasSubstr("device.masters.0.bandwidth: 4 Gbit/s: the largest transfer of custom takes"));
   EXPECT_THAT(masters("{master: {burst: {bytes: 1 GiB, period: 1 s, deadline: 1 ms}}}"),
               HasSubstr("device.masters.0.master: the largest transfer of custom takes"));
   EXPECT_THAT(masters("{master: {series: {items: ['0,1048576'], deadline: 10 us}}}"),
-              HasSubstr("main.yaml:3:13: device.masters.0.master: the largest transfer of custom takes"));
+              HasSubstr("main.yaml:3:14: device.masters.0.master: the largest transfer of custom takes"));
   EXPECT_THAT(masters("{master: display_4k60, qos: limiter, bandwidth: 1 GB/s}"),
-              HasSubstr("main.yaml:3:60: device.masters.0.bandwidth: 1 GB/s is less than the"));
-  EXPECT_THAT(masters("{master: display_4k60, qos: regulator, priority: 1, bandwidth: 20 GB/s}, {master: "
-                      "camera_4k30_nv12, qos: regulator, priority: 1, bandwidth: 20 GB/s}"),
-              HasSubstr("main.yaml:3:12: device.masters: regulators are promised 40 GB/s together; the peak is "));
-  EXPECT_THAT(masters("{master: {scan: {width: 65536, height: 65536, bytes_per_pixel: 8, rate: 60 Hz, access: read}}}"),
-              HasSubstr("deadlines cannot be kept"));
+              HasSubstr("main.yaml:3:61: device.masters.0.bandwidth: 1 GB/s is less than the"));
+  EXPECT_THAT(
+      masters("{master: display_4k60, qos: regulator, priority: 1, bandwidth: 20 GB/s}, {master: "
+              "camera_4k30_nv12, qos: regulator, priority: 1, bandwidth: 20 GB/s}"),
+      HasSubstr("main.yaml:3:12: device.masters: regulators are promised 40 GB/s together; the peak is "));
+  EXPECT_THAT(
+      masters(
+          "{master: {scan: {width: 65536, height: 65536, bytes_per_pixel: 8, rate: 60 Hz, access: read}}}"),
+      HasSubstr("deadlines cannot be kept"));
 }
 
 }  // namespace

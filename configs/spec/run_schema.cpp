@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables of a scenario, and what must hold between its parts.
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "configs/error/error.h"
 #include "configs/spec/kv_tier_schema.h"
@@ -97,7 +100,22 @@ void check_load(const RunSpec& run, const Place& place) {
   }
 }
 
+void check_rules(const RunSpec& run, const Place& place) {
+  for (std::size_t i = 0; run.soak && run.device.thermal && i < run.soak->rules.size(); ++i) {
+    std::vector<std::string> known;
+    for (const SensorSpec& sensor : run.device.thermal->sensors) {
+      known.push_back(sensor.name);
+    }
+    if (const std::string& sensor = run.soak->rules[i].sensor;
+        std::ranges::find(known, sensor) == known.end()) {
+      place.error(fmt::format("soak.rules.{}.sensor", i),
+                  fmt::format("there is no sensor '{}'; there is {}", sensor, fmt::join(known, ", ")));
+    }
+  }
+}
+
 void check_run(const RunSpec& run, const Place& place) {
+  check_rules(run, place);
   check_load(run, place);
   check_local(run, place);
   check_experts(run, place);

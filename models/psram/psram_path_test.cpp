@@ -63,7 +63,8 @@ TEST(PsramPath, WritesPassTooAndAreCounted) {
 
 TEST(PsramPath, TakesThePlaceOfTrains) {
   const StreamLoad load{wide_window(2), {run_of(0, 16_KiB)}};
-  EXPECT_EQ(run_loads(esp32s3(), Granularity::train, {load}), run_loads(esp32s3(), Granularity::burst, {load}));
+  EXPECT_EQ(run_loads(esp32s3(), Granularity::train, {load}),
+            run_loads(esp32s3(), Granularity::burst, {load}));
   EXPECT_EQ(unknown_to_trains(esp32s3()), std::vector<std::string_view>{"dram.psram"});
 }
 

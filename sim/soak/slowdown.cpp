@@ -29,7 +29,8 @@ constexpr double kNothing = 1e-6;
 
 }  // namespace
 
-/// From the fastest state, alone, cool and with all in memory, to the one that the board is in, a cause at a time.
+/// From the fastest state, alone, cool and with all in memory, to the one that the board is in, a cause at a
+/// time.
 TokenCosts Slowdown::look(const model::Board& board, std::int64_t depth, double picoseconds) {
   TokenCosts costs{.picoseconds = picoseconds, .causes = {}};
   const Window& alone = table_.at(states_.fastest_alone());
