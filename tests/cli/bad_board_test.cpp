@@ -45,7 +45,7 @@ const Bad kBad[] = {
 
 TEST(BadBoardCli, IsToldOnceWithItsPlace) {
   const TemporaryFolder folder;
-  folder.file("bad.csv", "time,bytes\n0.1,64\n0.2;64\n");
+  static_cast<void>(folder.file("bad.csv", "time,bytes\n0.1,64\n0.2;64\n"));
   for (const Bad& bad : kBad) {
     const std::string text =
         std::string("device:\n  extends: rk3588\n  ") + bad.device + "\nmodel: llama3_8b\n" + bad.more + "\n";
