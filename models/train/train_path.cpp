@@ -216,6 +216,7 @@ inline void TrainPath::read(Stream& stream, const LineGroup& group) {
     delivery.first = beats.start + response_latency_ + delivery.spacing;
   }
   if (fabric_holds_ || clocked_fabric_.acts()) {
+    clocked_fabric_.forget_before(group.asked);  // an engine that is alone is served far beyond the floor
     pass(lines, delivery);
   }
   stream.window.deliver(delivery);
