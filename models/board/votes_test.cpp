@@ -141,5 +141,22 @@ TEST(QualcommVotes, TheMonitorHoldsWhatASampleNeedsAndLetsGoAfterSixteenCalmOnes
   EXPECT_EQ(megahertz(board, kDdr), 521.5);
 }
 
+// --- RK3588: a76_0, a76_1, a55, npu, ddr
+// -----------------------------------------------------------------------------------------------
+
+/// Lesson E3: "at 70 C the memory clock halves". The cores' do.
+TEST(Rk3588Heat, SlowsCoresDownAndLeavesTheMemorysClockAlone) {
+  Board board(changed("rk3588", "thermal: {ambient: 70 C, case: bare}\n"));
+  const Activity activity{.domains = {{1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0, 0, 1}, {}},
+                          .channel_load = std::vector<double>(4, 0.8),
+                          .dram = Watts(1),
+                          .storage = 0};
+  pass(board, activity, kSecond * 30);
+  EXPECT_GT(board.state().sensors.front().temperature.count(), 75);
+  EXPECT_NE(board.domain(0).limit(), ClockLimit::none);
+  EXPECT_EQ(board.domain(4).limit(), ClockLimit::none);
+  EXPECT_EQ(megahertz(board, 4), 2112);
+}
+
 }  // namespace
 }  // namespace kvsim::model
