@@ -165,7 +165,8 @@ const Schema<ClockDomainSpec>& schema<ClockDomainSpec>() {
            .optional(),
        field("status", &T::status, "of the system, which chooses among the floors").by_default(""),
        field("floors", &T::floors, "least clocks by status").optional(),
-       field("votes", &T::votes, "least clocks by other domains' clocks, for the governors tegra_votes and bwmon")
+       field("votes", &T::votes,
+             "least clocks by other domains' clocks, for the governors tegra_votes and bwmon")
            .optional(),
        field("bytes_per_clock", &T::bytes_per_clock, "bwmon: that a channel moves at most")
            .between(0_B, 1_KiB)
