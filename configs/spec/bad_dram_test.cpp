@@ -160,8 +160,6 @@ TEST_F(BadDramTest, SerialPartsAreRefused) {
   EXPECT_THAT(refused("burst_length: 128"), HasSubstr("burst_length: '128' is out of range"));
   EXPECT_THAT(refused("timing: {tRCD: 18 ns}"), HasSubstr("timing"));
   EXPECT_EQ(refused("psram: {tCEM: 1 us}"), "no error");
-  EXPECT_THAT(error_of("device: {extends: rk3588, dram: psram_aps6408l_esp32s3}\nmodel: tinyllama_1_1b\n"),
-              HasSubstr("is a serial PSRAM, which only 'kvsim dram run'"));
 }
 
 TEST_F(BadDramTest, WhatIsPossibleIsTaken) {

@@ -25,7 +25,7 @@ const BadScenario kBadScenarios[] = {
      "main.yaml:1:1: model: ", "is missing; add it: the language model (an id of `kvsim list llms`"},
     {"model: llama3_8b\n", "main.yaml:1:1: device: ", "is missing"},
     {"device: rk3589\nmodel: llama3_8b\n", "main.yaml:1:9: device: ",
-     "unknown device 'rk3589', did you mean 'rk3588'?; known: imx8m_mini, oneplus_15r, "},
+     "unknown device 'rk3589', did you mean 'rk3588'?; known: esp32_s3, imx8m_mini, "},
     {kPlain + "engine: {weights: Q4_K_S}\n",
      "main.yaml:3:19: engine.weights: ", "unknown weight format 'Q4_K_S', did you mean 'Q4_K_M'?"},
     {kPlain + "engine: {kv: Q4_K}\n", "main.yaml:3:14: engine.kv: ", "made for weights"},
@@ -40,9 +40,34 @@ const BadScenario kBadScenarios[] = {
      "main.yaml:3:40: workload.generate: ", "are 16777217 tokens together"},
     {kPlain + "workloads: {prompt: 1}\n",
      "main.yaml:3:1: workloads: ", "unknown key, did you mean 'workload'?"},
-    {kPlain + "memory: mapped\n", "main.yaml:3:9: memory: ", "expects a map with the keys weights, load"},
+    {kPlain + "memory: mapped\n",
+     "main.yaml:3:9: memory: ", "expects a map with the keys weights, load, locked, stream"},
     {kPlain + "memory: {weights: anonymous, load: on_demand}\n",
      "main.yaml:3:36: memory.load: ", "but memory.weights is anonymous"},
+    {kPlain + "memory: {weights: streamed, load: on_demand}\n",
+     "main.yaml:3:35: memory.load: ", "but memory.weights is streamed"},
+    {kPlain + "memory: {weights: anonymous, locked: 1 GiB}\n",
+     "main.yaml:3:38: memory.locked: ", "but memory.weights is anonymous"},
+    {kPlain + "memory: {stream: {buffers: 3}}\n",
+     "main.yaml:3:10: memory.stream: ", "but memory.weights is mapped"},
+    {kPlain + "memory: {weights: streamed, stream: {buffers: 1}}\n",
+     "main.yaml:3:47: memory.stream.buffers: ", "allowed is 2 to 1024"},
+    {kPlain + "memory: {weights: streamed, stream: {buffers: 0}}\n",
+     "main.yaml:3:47: memory.stream.buffers: ", "allowed is 2 to 1024"},
+    {kPlain + "memory: {weights: streamed, stream: {request: 5 KiB}}\n",
+     "main.yaml:3:47: memory.stream.request: ", "is not a multiple of 4 KiB"},
+    {kPlain + "memory: {weights: streamed}\nengine: {repack: true}\n",
+     "main.yaml:4:18: engine.repack: ", "repack: false"},
+    {"device: {extends: rk3588, storage: none}\nmodel: llama3_8b\nmemory: {weights: streamed}\n",
+     "main.yaml:3:19: memory.weights: ", "need a device.storage"},
+    {"device: rk3588\nmodel: qwen3_30b_a3b\nmemory: {weights: streamed}\n",
+     "main.yaml:3:19: memory.weights: ", "engine.experts.place: streamed"},
+    {"device: {extends: rk3588, os: {readers: [{file: 1 MiB, bytes: 1 MiB, every: 1 ms, request: 2 MiB}]}}\n"
+     "model: llama3_8b\n",
+     "main.yaml:1:92: device.os.readers.0.request: ", "is more than the file"},
+    {"device: {extends: rk3588, os: {readers: [{file: 1 MiB, bytes: 1 MiB, every: 1 ms}]}}\n"
+     "model: llama3_8b\nengine: {kv_tiers: {dram: 256 MiB}}\n",
+     "main.yaml:1:41: device.os.readers: ", "has the storage to itself"},
     {kPlain + "run: {relative_error: 0}\n",
      "main.yaml:3:23: run.relative_error: ", "allowed is 0.0001 to 0.5"},
     {"device: {extends: rk3588, os: {reserve: 20 EB}}\nmodel: llama3_8b\n",
@@ -243,7 +268,7 @@ TEST_F(ScenarioTest, MistakesInOtherFilesAreToldThere) {
       error_of("device: board.yaml\nmodel: llama3_8b\n"),
       "board.yaml:3:9: device.os.page: '4' has no unit; write it as 4 B, 4 MiB, ... (a size in bytes)\n"
       "board.yaml:4:3: device.os.pages: unknown key, did you mean 'page'?; known here: firmware, reserve, "
-      "page, read_ahead, minor_fault, major_fault, swap");
+      "page, read_ahead, minor_fault, major_fault, swap, readers");
   write("list.yaml", "[1, 2]\n");
   EXPECT_THAT(error_of("device: list.yaml\nmodel: llama3_8b\n"),
               StartsWith("list.yaml:1:1: device: expects a map, found"));

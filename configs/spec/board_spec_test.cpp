@@ -100,7 +100,7 @@ TEST_F(BoardSpecTest, AmbientAndCaseAreSetFromOutside) {
 
 TEST_F(BoardSpecTest, EveryBoardIsWhole) {
   for (const char* id : {"rk3588", "rk3588_lpddr5", "raspberry_pi_5", "raspberry_pi_4b", "raspberry_pi_500",
-                         "orin_nano_8gb"}) {
+                         "orin_nano_8gb", "iphone_17_pro"}) {
     const DeviceSpec device = load_device(id);
     ASSERT_TRUE(device.clocks && device.thermal && device.power) << id;
     EXPECT_FALSE(device.thermal->zones.empty()) << id;

@@ -112,8 +112,8 @@ TEST(Catalogue, EveryDeviceRunsEveryModelInEveryFormat) {
   for (const std::string& device : catalogue_ids("devices")) {
     for (const std::string& model : catalogue_ids("llms")) {
       for (const std::string& format : catalogue_ids("formats")) {
-        const std::string json =
-            "{device: " + device + ", model: " + model + ", engine: {weights: " + format + "}}";
+        const std::string json = "{device: " + device + ", model: " + model +
+                                 ", engine: {weights: " + format + "}, workload: {threads: 1}}";
         EXPECT_EQ(message_of([&] { static_cast<void>(run_spec_from_json(json)); }), "no error") << json;
       }
     }

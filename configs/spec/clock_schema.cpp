@@ -79,8 +79,8 @@ void check_domain(const ClockDomainSpec& domain, const Place& place) {
   if (domain.name.empty()) {
     place.error("name", "is empty");
   }
-  if (domain.cluster && domain.kind != ClockKind::cpu) {
-    place.error("cluster", "is of domains of the kind cpu");
+  if (domain.cluster && domain.kind != ClockKind::cpu && domain.kind != ClockKind::gpu) {
+    place.error("cluster", "is of domains of the kinds cpu and gpu");
   }
   check_opps(domain, place);
   check_governor(domain, place);
@@ -165,7 +165,8 @@ const Schema<ClockDomainSpec>& schema<ClockDomainSpec>() {
            .optional(),
        field("status", &T::status, "of the system, which chooses among the floors").by_default(""),
        field("floors", &T::floors, "least clocks by status").optional(),
-       field("votes", &T::votes, "least clocks by other domains' clocks, for the governor tegra_votes")
+       field("votes", &T::votes,
+             "least clocks by other domains' clocks, for the governors tegra_votes and bwmon")
            .optional(),
        field("bytes_per_clock", &T::bytes_per_clock, "bwmon: that a channel moves at most")
            .between(0_B, 1_KiB)

@@ -35,12 +35,6 @@ void check_sram(const SramSpec& sram, const Place& place) {
 constexpr std::int64_t kCachePage = 4096;
 
 void check_memory(const DeviceSpec& device, const Place& place) {
-  if (device.dram.standard == DramStandard::psram) {
-    return place.error("dram",
-                       fmt::format("{} is a serial PSRAM, which only 'kvsim dram run' and 'dram bench' "
-                                   "can simulate; use a DRAM part",
-                                   device.dram.name));
-  }
   const Bytes capacity = dram_capacity(device);
   if (device.os.read_ahead.count() % kCachePage != 0) {
     place.error("os.read_ahead", fmt::format("is not whole pages of {}", to_text(Bytes(kCachePage))));
@@ -122,6 +116,11 @@ void check_masters(const DeviceSpec& device, const Place& place) {
     promised += use.qos == QosMode::regulator ? use.bandwidth->count() : 0;
     wanted += use.master.scan ? mean_rate(use.master).count() : 0;
     buffers += buffer_bytes(use.master);
+    if (const auto needed = overdue(use.master, peak_bandwidth(device), Bytes())) {
+      place.error(fmt::format("masters.{}.master", i),
+                  fmt::format("the largest transfer of {} takes {} at the peak, longer than its deadline",
+                              use.master.name, to_text(*needed)));
+    }
     if (const auto core = core_of(use.master); core && *core >= core_count(device)) {
       place.error(fmt::format("masters.{}.master", i),
                   fmt::format("core {} of {}: the device has cores 0 to {}", *core, use.master.name,
@@ -241,6 +240,16 @@ const Schema<CacheSpec>& schema<CacheSpec>() {
 }
 
 template <>
+const Schema<FabricSpec>& schema<FabricSpec>() {
+  using T = FabricSpec;
+  static const Schema<T> kSchema{
+      "a fabric's clock, as a cap of its own: width x clock is what all masters together read and write",
+      {field("width", &T::width, "data that passes in a clock").between(1_B, 4_KiB),
+       field("clock", &T::clock, "its frequency").between(1_MHz, 20_GHz)}};
+  return kSchema;
+}
+
+template <>
 const Schema<InterconnectSpec>& schema<InterconnectSpec>() {
   using T = InterconnectSpec;
   static const Schema<T> kSchema{
@@ -253,7 +262,9 @@ const Schema<InterconnectSpec>& schema<InterconnectSpec>() {
        field("memory_clocks", &T::memory_clocks,
              "of request_latency, so many clocks of the memory: what grows when the memory is clocked down")
            .by_default(0)
-           .between(0, 10000)}};
+           .between(0, 10000),
+       field("fabric", &T::fabric, "a cap by a clock of its own, for reads and writes; none: there is none")
+           .optional()}};
   return kSchema;
 }
 
@@ -287,7 +298,12 @@ const Schema<OsSpec>& schema<OsSpec>() {
            "swap area on the device's storage, behind the model file: anonymous memory that does not fit is "
            "swapped; 0 B: none")
            .between(0_B, 1024_GiB)
-           .by_default(0_B)}};
+           .by_default(0_B),
+       field(
+           "readers", &T::readers,
+           "other programs that read files meanwhile: with mapped weights their pages and the weights' push "
+           "each other out")
+           .by_default({})}};
   return kSchema;
 }
 

@@ -9,6 +9,8 @@
 
 #include "configs/spec/clock_spec.h"
 #include "configs/spec/dram_spec.h"
+#include "configs/spec/fabric_spec.h"
+#include "configs/spec/file_reader_spec.h"
 #include "configs/spec/master_spec.h"
 #include "configs/spec/power_spec.h"
 #include "configs/spec/storage_spec.h"
@@ -58,10 +60,11 @@ struct CacheSpec {
 };
 
 struct InterconnectSpec {
-  Picoseconds request_latency;     ///< core's miss to the memory controller's queue
-  Picoseconds response_latency;    ///< last data beat to the core
-  BytesPerSecond bandwidth;        ///< of read data between memory controllers and caches
-  std::int64_t memory_clocks = 0;  ///< of the request latency, so many clocks of the memory
+  Picoseconds request_latency;         ///< core's miss to the memory controller's queue
+  Picoseconds response_latency;        ///< last data beat to the core
+  BytesPerSecond bandwidth;            ///< of read data between memory controllers and caches
+  std::int64_t memory_clocks = 0;      ///< of the request latency, so many clocks of the memory
+  std::optional<FabricSpec> fabric{};  ///< none: nothing but `bandwidth` caps it
 
   bool operator==(const InterconnectSpec&) const = default;
 };
@@ -75,6 +78,7 @@ struct OsSpec {
   Picoseconds minor_fault{1'000'000};   ///< of a thread that touches a page that is in memory and not mapped
   Picoseconds major_fault{10'000'000};  ///< the processor's part of one that has to be read
   Bytes swap{};                         ///< area for anonymous memory on the device's storage; 0: none
+  std::vector<FileReaderSpec> readers{};  ///< other programs
 
   bool operator==(const OsSpec&) const = default;
 };

@@ -12,6 +12,7 @@
 #include "configs/error/error.h"
 #include "configs/gguf/gguf_model.h"
 #include "configs/schema/edit.h"
+#include "configs/spec/master_series.h"
 #include "configs/spec/schemas.h"
 
 namespace kvsim::config {
@@ -163,6 +164,9 @@ void Expander::field(Value& value, const FieldInfo& info, const std::string& pat
     if (const CatalogueKind* kind = find_kind(info.catalogue)) {
       entry(one, *kind, *info.nested, where);
     } else if (one.is_map()) {
+      if (info.nested == &kvsim::config::schema<SeriesSpec>().info()) {
+        series(one, where);
+      }
       fields(one, *info.nested, where);
     }
   };
@@ -172,6 +176,25 @@ void Expander::field(Value& value, const FieldInfo& info, const std::string& pat
   for (std::size_t i = 0; i < value.items.size(); ++i) {
     expand(value.items[i], join_path(path, i));
   }
+}
+
+/// A captured series' file becomes its items. Those of a run that is restored are there already.
+void Expander::series(Value& map, const std::string& path) {
+  const Value* file = map.find("file");
+  if (file == nullptr || !file->is_scalar() || map.find("items") != nullptr) {
+    return;
+  }
+  const Value name = *file;
+  Value items;
+  items.kind = Value::Kind::invalid;
+  try {
+    const SourceText csv = read_source(resolve_path(name));
+    inputs_.push_back({csv.name, content_hash(csv.text)});
+    items = series_items(csv, join_path(path, "file"), errors_);
+  } catch (const UserError& error) {
+    errors_.error(name.where, join_path(path, "file"), error.what());
+  }
+  map.set("items", std::move(items));
 }
 
 /// The model in a GGUF file, as the text of a catalogue entry would be.

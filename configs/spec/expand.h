@@ -43,6 +43,7 @@ class Expander {
   std::optional<SourceText> find_source(const Value& name, const CatalogueKind* kind,
                                         const std::string& path);
   SourceText gguf_source(const std::filesystem::path& path);
+  void series(Value& map, const std::string& path);
   void adopt_weights(Value& root);
   Value named(const Value& name, const CatalogueKind* kind, const std::string& path, Chain chain);
   bool merge_base(Value& map, const CatalogueKind* kind, const std::string& path, const Chain& chain);

@@ -40,19 +40,32 @@ Parsed<std::int64_t> parse_clocks(std::string_view text) {
 
 }  // namespace
 
-Parsed<config::KvSpec> Grammar<config::KvSpec>::parse(std::string_view text) {
+namespace {
+
+/// What `read` makes of the text, or its reason without the text: whoever tells it puts that before it.
+template <class Value, class Read>
+Parsed<Value> read_or_refuse(std::string_view text, Read read) {
   try {
-    return accepted(config::parse_kv_spec(text));
+    return accepted(read(text));
   } catch (const UserError& error) {
-    // Whoever tells the reason puts the text before it.
     std::string_view reason = error.what();
     const std::string quoted = "'" + std::string(text) + "'";
     if (reason.starts_with(quoted)) {
       reason.remove_prefix(quoted.size());
       reason.remove_prefix(std::min(reason.size(), reason.find_first_not_of(": ")));
     }
-    return refused<config::KvSpec>(std::string(reason));
+    return refused<Value>(std::string(reason));
   }
+}
+
+}  // namespace
+
+Parsed<config::KvSpec> Grammar<config::KvSpec>::parse(std::string_view text) {
+  return read_or_refuse<config::KvSpec>(text, config::parse_kv_spec);
+}
+
+Parsed<config::KvFormat> Grammar<config::KvFormat>::parse(std::string_view text) {
+  return read_or_refuse<config::KvFormat>(text, config::parse_kv_format);
 }
 
 std::string Grammar<config::KvSpec>::to_text(const config::KvSpec& value) {

@@ -26,6 +26,15 @@ struct Grammar<config::KvSpec> {
   static std::string to_text(const config::KvSpec& value);
 };
 
+/// "q4_0", "int8:g64".
+template <>
+struct Grammar<config::KvFormat> {
+  static std::string kind() { return "a number format of K and V"; }
+  static std::string pattern() { return "^[A-Za-z0-9_:=.]+$"; }
+  static Parsed<config::KvFormat> parse(std::string_view text);
+  static std::string to_text(const config::KvFormat& value) { return name(value); }
+};
+
 /// "18 ns", "8 tCK", "10 ns min 4 tCK" (the larger of both).
 template <>
 struct Grammar<config::ClockedTime> {
@@ -173,6 +182,12 @@ struct EnumNames<config::KvFile> {
 };
 
 template <>
+struct EnumNames<config::KvPlacement> {
+  static constexpr std::array kAll{EnumName{config::KvPlacement::age, "age"},
+                                   EnumName{config::KvPlacement::score, "score"}};
+};
+
+template <>
 struct EnumNames<config::KvThrough> {
   static constexpr std::array kAll{EnumName{config::KvThrough::direct, "direct"},
                                    EnumName{config::KvThrough::mapped, "mapped"}};
@@ -181,7 +196,14 @@ struct EnumNames<config::KvThrough> {
 template <>
 struct EnumNames<config::WeightBacking> {
   static constexpr std::array kAll{EnumName{config::WeightBacking::mapped, "mapped"},
-                                   EnumName{config::WeightBacking::anonymous, "anonymous"}};
+                                   EnumName{config::WeightBacking::anonymous, "anonymous"},
+                                   EnumName{config::WeightBacking::streamed, "streamed"}};
+};
+
+template <>
+struct EnumNames<config::FileOrder> {
+  static constexpr std::array kAll{EnumName{config::FileOrder::sequential, "sequential"},
+                                   EnumName{config::FileOrder::random, "random"}};
 };
 
 template <>

@@ -118,7 +118,7 @@ TEST(EnumNames, HaveEveryChoice) {
   EXPECT_EQ(to_text(DramStandard::lpddr5), "lpddr5");
   EXPECT_EQ(to_text(RefreshMode::none), "none");
   EXPECT_EQ(parse<TensorRole>("vector").value, std::nullopt);
-  EXPECT_EQ(parse<WeightBacking>("mmap").reason, "is not one of mapped, anonymous");
+  EXPECT_EQ(parse<WeightBacking>("mmap").reason, "is not one of mapped, anonymous, streamed");
 }
 
 }  // namespace

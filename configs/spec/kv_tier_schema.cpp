@@ -42,6 +42,13 @@ void check_tier_spec(const KvTierSpec& tiers, const Place& place) {
   if (tiers.through == KvThrough::mapped && tiers.file == KvFile::log) {
     place.error("file", "log needs through: direct: in a mapped file a token has its place");
   }
+  if (tiers.through == KvThrough::mapped && tiers.placement == KvPlacement::score) {
+    place.error("placement",
+                "score needs through: direct: what of a mapped file is in memory, Linux chooses");
+  }
+  if (tiers.through == KvThrough::mapped && tiers.format) {
+    place.error("format", "needs through: direct: what is mapped is read as it lies in the file");
+  }
 }
 
 /// Why a KV cache cannot be cut into blocks that age; empty if it can.
@@ -55,11 +62,9 @@ std::string why_not(const RunSpec& run) {
     return "a block's tokens must lie side by side: engine.kv_layout token_major, v_transposed false";
   }
   if (kv.h2o > 0 || kv.entropy > 0) {
-    return "engine.kv has h2o or entropy: tokens leave from anywhere, so that blocks have no age";
-  }
-  if (kv.topk > 0) {
-    return "engine.kv has topk: which pages are read is known too late to fetch them, and placement is by "
-           "age";
+    return "engine.kv has h2o or entropy: tokens leave from anywhere, so that blocks have no age, and "
+           "attention reads all that stay, so that none is wanted more than others; topk reads the best of "
+           "all";
   }
   const bool waits = kv.k.range == KvRange::channel || kv.v.range == KvRange::channel;
   if (kv.first > 0 || kv.first_share > 0 || kv.recent > 0 || waits) {
@@ -70,6 +75,43 @@ std::string why_not(const RunSpec& run) {
     return fmt::format("all layers of {} see a window, whose KV cache does not grow", run.model.name);
   }
   return {};
+}
+
+/// The file's own format: fewer bits, in vectors that stand by themselves.
+void check_format(const RunSpec& run, const Place& place) {
+  const KvFormat& format = *run.engine.kv_tiers->format;
+  const char* key = "engine.kv_tiers.format";
+  if (format.range == KvRange::channel) {
+    return place.error(
+        key, fmt::format("{}: a range by channel needs tokens in groups; give one by token", name(format)));
+  }
+  try {
+    const KvRowBytes memory = kv_row_bytes(run.model, run.engine);
+    const KvRowBytes file = kv_file_row_bytes(run.model, run.engine);
+    if (file.k + file.v >= memory.k + memory.v) {
+      place.error(key,
+                  fmt::format("{} takes {} for K and V of a token in a layer, in memory it is {}; leave it "
+                              "out, or take fewer bits",
+                              name(format), to_text(file.k + file.v), to_text(memory.k + memory.v)));
+    }
+  } catch (const UserError& error) {
+    place.error(key, error.what());
+  }
+}
+
+/// Where attention reads the best pages only, what is wanted of a block differs.
+void check_choice(const RunSpec& run, const Place& place) {
+  const KvTierSpec& tiers = *run.engine.kv_tiers;
+  if (run.engine.kv.topk > 0 && tiers.through == KvThrough::mapped) {
+    place.error("engine.kv_tiers.through",
+                "engine.kv has topk: the engine reads the pages it has chosen itself; use direct");
+  }
+  if (run.engine.kv.topk == 0 && tiers.placement == KvPlacement::score) {
+    place.error(
+        "engine.kv_tiers.placement",
+        "score needs engine.kv with topk: without, attention reads all blocks for each token, and all "
+        "score alike");
+  }
 }
 
 void check_pages(const RunSpec& run, Bytes row_bytes, const char* side, const Place& place) {
@@ -106,6 +148,14 @@ KvRowBytes kv_row_bytes(const LlmSpec& model, const EngineSpec& engine) {
           .v = model.latent ? Bytes() : row(model.kv_heads, engine.kv.v, numbers, engine.kv_row_alignment)};
 }
 
+KvRowBytes kv_file_row_bytes(const LlmSpec& model, const EngineSpec& engine) {
+  if (!engine.kv_tiers->format) {
+    return kv_row_bytes(model, engine);
+  }
+  const Bytes side = row(model.kv_heads, *engine.kv_tiers->format, key_numbers(model), Bytes(1));
+  return {.k = side, .v = model.latent ? Bytes() : side};
+}
+
 std::int64_t tiered_layers(const LlmSpec& model) {
   std::int64_t layers = 0;
   for (std::int64_t layer = 0; layer < model.layers; ++layer) {
@@ -137,8 +187,15 @@ void check_kv_tiers(const RunSpec& run, const Place& place) {
     place.error("engine.kv_tiers.file",
                 "in a log a token is written once, but engine.kv lets its place be used again; in_place can");
   }
-  const KvRowBytes row = kv_row_bytes(run.model, run.engine);
   const std::size_t before = place.errors().count();
+  check_choice(run, place);
+  if (run.engine.kv_tiers->format) {
+    check_format(run, place);
+  }
+  if (place.errors().count() != before) {
+    return;
+  }
+  const KvRowBytes row = kv_file_row_bytes(run.model, run.engine);
   check_pages(run, row.k, "K", place);
   if (row.v != row.k) {
     check_pages(run, row.v, "V", place);
@@ -152,20 +209,24 @@ template <>
 const Schema<KvTierSpec>& schema<KvTierSpec>() {
   using T = KvTierSpec;
   static const Schema<T> kSchema{
-      "a KV cache larger than the memory given to it: its newest blocks are in memory, all of it is in a "
+      "a KV cache larger than the memory given to it: some of its blocks are in memory, all of it is in a "
       "file "
       "on device.storage. A block is K or V of some tokens in one layer",
-      {field("block", &T::block, "tokens of a block; in bytes whole pages of 4 KiB")
+      {field("block", &T::block, "tokens of a block; in bytes of the file whole pages of 4 KiB")
            .between(1, kMostBlock)
            .optional(),
        field(
            "sram", &T::sram,
-           "on-chip memory for the newest blocks of all layers, which DRAM keeps too; read at llc.bandwidth "
-           "by each thread. 0 B: none")
+           "on-chip memory for the first blocks of all layers by `placement`, which DRAM keeps too; read at "
+           "llc.bandwidth by each thread. 0 B: none")
            .between(0_B, 1_GiB)
            .by_default(0_B),
-       field("dram", &T::dram, "memory for the newest blocks of all layers; mapped: of the page cache")
+       field("dram", &T::dram, "memory for blocks of all layers; mapped: of the page cache")
            .between(4_KiB, 1024_GiB),
+       field("placement", &T::placement,
+             "which blocks of a layer are in memory, besides the one being filled: age, the newest; score, "
+             "those that attention has read for most tokens, where engine.kv has topk")
+           .optional(),
        field("prefetch", &T::prefetch,
              "layers whose blocks are read while earlier ones compute; 0: a layer's are asked for when its "
              "attention begins")
@@ -178,6 +239,10 @@ const Schema<KvTierSpec>& schema<KvTierSpec>() {
        field("file", &T::file,
              "in_place: layer by layer, a token has its place; log: batches of all layers follow each other, "
              "long writes and short reads")
+           .optional(),
+       field("format", &T::format,
+             "number format of K and V in the file, of fewer bits than engine.kv, such as q4_0; a block that "
+             "is read is converted, by the core that reads. none: as in memory")
            .optional(),
        field("extent", &T::extent,
              "the file lies in pieces of this size scattered over twice its size, as on a fragmented file "

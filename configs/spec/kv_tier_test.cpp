@@ -30,6 +30,15 @@ TEST_F(KvTierSpecTest, DefaultsAndSizes) {
   EXPECT_FALSE(load(kPlain).engine.kv_tiers);
 }
 
+TEST_F(KvTierSpecTest, TheFileHasItsOwnFormat) {
+  const RunSpec plain = load(tiers("dram: 256 MiB"));
+  EXPECT_EQ(kv_file_row_bytes(plain.model, plain.engine).k, 2048_B);
+  const RunSpec run = load(tiers("dram: 256 MiB, format: q4_0", "kv_row_alignment: 64 B, "));
+  EXPECT_EQ(kv_row_bytes(run.model, run.engine).k, 2048_B);
+  EXPECT_EQ(kv_file_row_bytes(run.model, run.engine).v, 576_B) << "8 heads of 4 blocks of 18 B, not padded";
+  EXPECT_EQ(kv_blocks_bytes(run), 16_MiB) << "in memory as before";
+}
+
 TEST_F(KvTierSpecTest, OfAModelWithLocalLayersTheOthersAreInTiers) {
   const RunSpec run = load("device: rk3588\nmodel: gemma3_1b\nengine: {kv_tiers: {dram: 64 MiB}}\n");
   EXPECT_EQ(tiered_layers(run.model), 4) << "26 layers, every sixth sees all tokens";
@@ -60,7 +69,22 @@ TEST_F(KvTierSpecTest, RefusesWhatMakesNoSense) {
       {tiers("dram: 64 MiB, file: log", "kv: f16+window=512, "),
        "engine.kv_tiers.file: in a log a token is written once, but engine.kv lets its place be used again"},
       {tiers("dram: 64 MiB", "kv: f16+h2o=512, "), "engine.kv has h2o or entropy"},
-      {tiers("dram: 64 MiB", "kv: f16+topk=512, "), "engine.kv has topk"},
+      {tiers("dram: 64 MiB, placement: score"), "engine.kv_tiers.placement: score needs engine.kv with topk"},
+      {tiers("dram: 64 MiB, through: mapped", "kv: f16+topk=512, "),
+       "engine.kv_tiers.through: engine.kv has topk"},
+      {tiers("dram: 64 MiB, through: mapped, placement: score", "kv: f16+topk=512, "),
+       "engine.kv_tiers.placement: score needs through: direct"},
+      {tiers("dram: 64 MiB, through: mapped, format: q4_0"), "engine.kv_tiers.format: needs through: direct"},
+      {tiers("dram: 64 MiB, format: q8_0", "kv: q4_0, "),
+       "engine.kv_tiers.format: q8_0 takes 2176 B for K and V of a token in a layer, in memory it is 1152 B"},
+      {tiers("dram: 64 MiB, format: f16"), "engine.kv_tiers.format: f16 takes 4 KiB"},
+      {tiers("dram: 64 MiB, format: 'int4:g32:channel'"),
+       "engine.kv_tiers.format: int4:g32:channel: a range by channel"},
+      {tiers("dram: 64 MiB, format: q4_k"), "engine.kv_tiers.format: "},
+      {tiers("dram: 64 MiB, block: 32, format: q4_0"),
+       "engine.kv_tiers.block: 32 tokens of 576 B are 18432 B of K, not whole pages of 4 KiB; use a multiple "
+       "of 64"},
+      {kPlain + "workload: {pages: {reuse: 1.5}}\n", "workload.pages.reuse: '1.5' is out of range"},
       {tiers("dram: 64 MiB", "kv: q4_0+recent=64, "), "keeps some tokens in F16"},
       {tiers("dram: 64 MiB", "kv_layout: head_major, "), "must lie side by side"},
       {tiers("dram: 64 MiB", "kv_cache: recomputed, "), "there is nothing to keep"},

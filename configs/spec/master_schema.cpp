@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "configs/spec/master_series.h"
 #include "configs/spec/schemas.h"
 
 namespace kvsim::config {
@@ -48,6 +49,20 @@ void check_burst(const BurstSpec& burst, const Place& place) {
   }
 }
 
+void check_series(const SeriesSpec& series, const Place& place) {
+  if (series.items.empty()) {
+    return place.error(series.file.empty() ? "items" : "file",
+                       "has no transfers; a line is seconds after the start, a comma and bytes");
+  }
+  if (const auto problem = series_problem(series.items)) {
+    place.error(fmt::format("items.{}", problem->item), problem->what);
+  }
+  if (series.repeat && *series.repeat < series.items.back().at) {
+    place.error("repeat", fmt::format("{} is before its last transfer, at {}", to_text(*series.repeat),
+                                      to_text(series.items.back().at)));
+  }
+}
+
 void check_load(const CpuLoadSpec& load, const Place& place) {
   if (load.traffic.count() * seconds(load.slice) < 64 && load.traffic.count() > 0) {
     place.error("traffic", fmt::format("{} is less than a cache line in a slice of {}", to_text(load.traffic),
@@ -57,9 +72,11 @@ void check_load(const CpuLoadSpec& load, const Place& place) {
 
 void check_master(const MasterSpec& master, const Place& place) {
   const int kinds = static_cast<int>(master.scan.has_value()) + static_cast<int>(master.radio.has_value()) +
-                    static_cast<int>(master.burst.has_value()) + static_cast<int>(master.load.has_value());
+                    static_cast<int>(master.burst.has_value()) + static_cast<int>(master.series.has_value()) +
+                    static_cast<int>(master.load.has_value());
   if (kinds != 1) {
-    place.error(fmt::format("has {} of scan, radio, burst and load; a master is exactly one of them", kinds));
+    place.error(
+        fmt::format("has {} of scan, radio, burst, series and load; a master is exactly one of them", kinds));
   }
 }
 
@@ -77,6 +94,14 @@ void check_use(const MasterUse& use, const Place& place) {
     place.error("bandwidth",
                 fmt::format("{} is less than the {} that {} moves: it can never keep up",
                             to_text(*use.bandwidth), to_text(mean_rate(use.master)), use.master.name));
+  }
+  if (use.qos == QosMode::limiter) {
+    const Bytes at_once(static_cast<std::int64_t>(use.bandwidth->count() * seconds(use.window)));
+    if (const auto needed = overdue(use.master, *use.bandwidth, at_once)) {
+      place.error("bandwidth",
+                  fmt::format("{}: the largest transfer of {} takes {} at that, longer than its deadline",
+                              to_text(*use.bandwidth), use.master.name, to_text(*needed)));
+    }
   }
 }
 
@@ -150,6 +175,28 @@ const Schema<BurstSpec>& schema<BurstSpec>() {
 }
 
 template <>
+const Schema<SeriesSpec>& schema<SeriesSpec>() {
+  using T = SeriesSpec;
+  static const Schema<T> kSchema{
+      "a captured series of transfers",
+      {field("file", &T::file,
+             "CSV of its transfers, sorted by time: seconds after the start, a comma, bytes; not read if "
+             "items are given")
+           .by_default(""),
+       field("items", &T::items, "the same as texts, such as \"0.0125,1500\"; what was read from the file")
+           .optional(),
+       field("access", &T::access, "direction").by_default(MasterAccess::write),
+       field("deadline", &T::deadline, "after a transfer was asked for; none: any time is right")
+           .between(1_ns, kLongest)
+           .optional(),
+       field("repeat", &T::repeat, "it begins again so long after it began; none: it ends")
+           .between(1_ns, kLongest)
+           .optional()},
+      check_series};
+  return kSchema;
+}
+
+template <>
 const Schema<CpuLoadSpec>& schema<CpuLoadSpec>() {
   using T = CpuLoadSpec;
   static const Schema<T> kSchema{
@@ -167,12 +214,13 @@ template <>
 const Schema<MasterSpec>& schema<MasterSpec>() {
   using T = MasterSpec;
   static const Schema<T> kSchema{
-      "a master beside the cores: one of scan, radio, burst and load",
+      "a master beside the cores: one of scan, radio, burst, series and load",
       {field("name", &T::name, "what reports call it").by_default("custom"),
        field("description", &T::description, "one line about it").by_default(""),
        field("scan", &T::scan, "a screen or a sensor").optional(),
        field("radio", &T::radio, "a network interface").optional(),
        field("burst", &T::burst, "the same amount again and again").optional(),
+       field("series", &T::series, "what was captured of a real one").optional(),
        field("load", &T::load, "another program on a core").optional(),
        field("lines", &T::lines, "cache lines in flight, reads and writes apart")
            .by_default(16)

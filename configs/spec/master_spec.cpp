@@ -12,7 +12,26 @@ using namespace kvsim::literals;
 /// What another program reads lies in so much: more than any last-level cache.
 constexpr Bytes kProgram = 64_MiB;
 
+/// Of the time from its beginning to where it begins again, or to its end.
+BytesPerSecond mean_rate(const SeriesSpec& series) {
+  double bytes = 0;
+  for (const SeriesItem& item : series.items) {
+    bytes += item.bytes.as_double();
+  }
+  const Picoseconds time =
+      series.repeat.value_or(series.items.empty() ? Picoseconds() : series.items.back().at);
+  return BytesPerSecond(time == Picoseconds() ? 0 : bytes / seconds(time));
+}
+
 }  // namespace
+
+Bytes largest(const SeriesSpec& series) {
+  Bytes most;
+  for (const SeriesItem& item : series.items) {
+    most = std::max(most, item.bytes);
+  }
+  return most;
+}
 
 Bytes line_bytes(const ScanSpec& scan) {
   const double plane = std::ceil(static_cast<double>(scan.width) * scan.bytes_per_pixel);
@@ -31,6 +50,20 @@ std::optional<std::int64_t> core_of(const MasterSpec& master) {
   return master.load ? std::optional(master.load->core) : std::nullopt;
 }
 
+std::optional<Picoseconds> overdue(const MasterSpec& master, BytesPerSecond bandwidth, Bytes at_once) {
+  Bytes bytes;
+  std::optional<Picoseconds> deadline;
+  if (master.burst) {
+    bytes = master.burst->bytes;
+    deadline = master.burst->deadline;
+  } else if (master.series) {
+    bytes = largest(*master.series);
+    deadline = master.series->deadline;
+  }
+  const Picoseconds needed = std::max(Bytes(), bytes - at_once) / bandwidth;
+  return deadline && needed > *deadline ? std::optional(needed) : std::nullopt;
+}
+
 BytesPerSecond mean_rate(const MasterSpec& master) {
   if (master.scan) {
     return BytesPerSecond(line_bytes(*master.scan).as_double() * static_cast<double>(master.scan->height) *
@@ -44,6 +77,9 @@ BytesPerSecond mean_rate(const MasterSpec& master) {
     const double share = burst.on ? ratio(*burst.on, *burst.on + burst.off) : 1;
     return BytesPerSecond((burst.bytes / burst.period).count() * share);
   }
+  if (master.series) {
+    return mean_rate(*master.series);
+  }
   return master.load->traffic;
 }
 
@@ -53,6 +89,9 @@ Bytes buffer_bytes(const MasterSpec& master) {
   }
   if (master.radio) {
     return master.radio->ring * 2;
+  }
+  if (master.series) {
+    return std::max(kProgram, largest(*master.series) * 2);
   }
   return master.burst ? std::max(kProgram, master.burst->bytes) : kProgram;
 }

@@ -57,6 +57,25 @@ struct BurstSpec {
   bool operator==(const BurstSpec&) const = default;
 };
 
+/// So many bytes, so long after the start.
+struct SeriesItem {
+  Picoseconds at;
+  Bytes bytes;
+
+  bool operator==(const SeriesItem&) const = default;
+};
+
+/// What was captured of a real one: each of its transfers at its time.
+struct SeriesSpec {
+  std::string file{};             ///< that the items were read from; empty: they were given
+  std::vector<SeriesItem> items;  ///< by time
+  MasterAccess access = MasterAccess::write;
+  std::optional<Picoseconds> deadline{};  ///< after it was asked for
+  std::optional<Picoseconds> repeat{};    ///< it begins again so long after it began; none: it ends
+
+  bool operator==(const SeriesSpec&) const = default;
+};
+
 /// Another program on a core: it takes a share of its time and reads memory.
 struct CpuLoadSpec {
   std::int64_t core = 0;
@@ -74,9 +93,10 @@ enum class QosMode { fixed, limiter, regulator };
 struct MasterSpec {
   std::string name;
   std::string description;
-  std::optional<ScanSpec> scan{};  ///< one of these four
+  std::optional<ScanSpec> scan{};  ///< one of these five
   std::optional<RadioSpec> radio{};
   std::optional<BurstSpec> burst{};
+  std::optional<SeriesSpec> series{};
   std::optional<CpuLoadSpec> load{};
   std::int64_t lines = 16;  ///< cache lines in flight, reads and writes apart
   std::string engine;       ///< masters that name the same share one DMA engine; empty: its own
@@ -97,13 +117,20 @@ struct MasterUse {
 
 /// What the master moves on average, of DMA alone: without its driver's copy.
 [[nodiscard]] BytesPerSecond mean_rate(const MasterSpec& master);
+/// How long its largest transfer takes of its deadline's time if it gets `bandwidth` and `at_once` bytes of
+/// it without a wait; none if that is in time, or it has no deadline.
+[[nodiscard]] std::optional<Picoseconds> overdue(const MasterSpec& master, BytesPerSecond bandwidth,
+                                                 Bytes at_once);
 /// The core that its driver, or the program itself, takes; none if it needs no core.
 [[nodiscard]] std::optional<std::int64_t> core_of(const MasterSpec& master);
+/// The largest of its transfers.
+[[nodiscard]] Bytes largest(const SeriesSpec& series);
 /// Bytes of a line of a scan, all planes.
 [[nodiscard]] Bytes line_bytes(const ScanSpec& scan);
 /// Time between two lines of a scan.
 [[nodiscard]] Picoseconds line_time(const ScanSpec& scan);
-/// What the master keeps in memory: two frames, a ring and as much for the copies, or some of its bursts.
+/// What the master keeps in memory: two frames, a ring and as much for the copies, or some of its bursts
+/// or transfers.
 [[nodiscard]] Bytes buffer_bytes(const MasterSpec& master);
 
 }  // namespace kvsim::config

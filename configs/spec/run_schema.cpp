@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables of a scenario, and what must hold between its parts.
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "configs/error/error.h"
 #include "configs/spec/kv_tier_schema.h"
+#include "configs/spec/memory_schema.h"
 #include "configs/spec/schemas.h"
 #include "configs/spec/tensors.h"
 
@@ -91,14 +95,23 @@ void check_swap(const RunSpec& run, const Place& place) {
   }
 }
 
-void check_load(const RunSpec& run, const Place& place) {
-  if (run.memory.load == MapLoad::on_demand && run.memory.weights == WeightBacking::anonymous) {
-    place.error("memory.load", "on_demand is of mapped weights, but memory.weights is anonymous");
+void check_rules(const RunSpec& run, const Place& place) {
+  for (std::size_t i = 0; run.soak && run.device.thermal && i < run.soak->rules.size(); ++i) {
+    std::vector<std::string> known;
+    for (const SensorSpec& sensor : run.device.thermal->sensors) {
+      known.push_back(sensor.name);
+    }
+    if (const std::string& sensor = run.soak->rules[i].sensor;
+        std::ranges::find(known, sensor) == known.end()) {
+      place.error(fmt::format("soak.rules.{}.sensor", i),
+                  fmt::format("there is no sensor '{}'; there is {}", sensor, fmt::join(known, ", ")));
+    }
   }
 }
 
 void check_run(const RunSpec& run, const Place& place) {
-  check_load(run, place);
+  check_rules(run, place);
+  check_memory(run, place);
   check_local(run, place);
   check_experts(run, place);
   check_swap(run, place);
@@ -280,6 +293,24 @@ const Schema<ExpertUse>& schema<ExpertUse>() {
 }
 
 template <>
+const Schema<PageUse>& schema<PageUse>() {
+  using T = PageUse;
+  static const Schema<T> kSchema{
+      "which pages of 16 tokens a head reads where engine.kv has topk, drawn by run.seed: the one being "
+      "filled, and others",
+      {field("popularity", &T::popularity,
+             "the page at place r of a head's own order, in which the first page of the context leads, is "
+             "drawn in proportion to 1 / r^popularity; 0: all alike (assumed)")
+           .between(0.0, 4.0)
+           .optional(),
+       field("reuse", &T::reuse,
+             "probability that a token keeps a page which the token before read in this head (assumed)")
+           .between(0.0, 1.0)
+           .optional()}};
+  return kSchema;
+}
+
+template <>
 const Schema<WorkloadSpec>& schema<WorkloadSpec>() {
   using T = WorkloadSpec;
   static const Schema<T> kSchema{
@@ -297,43 +328,28 @@ const Schema<WorkloadSpec>& schema<WorkloadSpec>() {
              "hours a day that it runs, after which days to the storage's rated endurance are reckoned")
            .between(0.01, 24.0)
            .optional(),
-       field("experts", &T::experts, "which experts tokens take").optional()}};
-  return kSchema;
-}
-
-template <>
-const Schema<MemorySpec>& schema<MemorySpec>() {
-  using T = MemorySpec;
-  static const Schema<T> kSchema{
-      "how memory is taken",
-      {field("weights", &T::weights,
-             "mapped: pages of the model file, which can be dropped; anonymous: a copy in memory (--no-mmap)")
-           .optional(),
-       field("load", &T::load,
-             "of mapped weights that do not fit: populated, read whole and in order beforehand (MAP_POPULATE "
-             "and "
-             "FADV_SEQUENTIAL, as llama.cpp does); on_demand, read when touched (a plain mmap)")
-           .optional()}};
+       field("experts", &T::experts, "which experts tokens take").optional(),
+       field("pages", &T::pages, "which pages of the KV cache tokens read with topk").optional()}};
   return kSchema;
 }
 
 template <>
 const Schema<RunOptions>& schema<RunOptions>() {
   using T = RunOptions;
-  static const Schema<T> kSchema{
-      "how the simulation is done",
-      {field("fidelity", &T::fidelity,
-             "exact: every DRAM burst; train: bursts of a row together; auto: "
-             "trains, and samples of like operators")
-           .optional(),
-       field("relative_error", &T::relative_error,
-             "half-width of the interval that sampling aims for, as a share")
-           .between(0.0001, 0.5)
-           .optional(),
-       field("seed", &T::seed,
-             "of everything random: the order of shuffled pages, experts chosen; stands in the result")
-           .between(0, std::numeric_limits<std::int64_t>::max())
-           .optional()}};
+  static const Schema<T> kSchema{"how the simulation is done",
+                                 {field("fidelity", &T::fidelity,
+                                        "exact: every DRAM burst; train: bursts of a row together; auto: "
+                                        "trains, and samples of like operators")
+                                      .optional(),
+                                  field("relative_error", &T::relative_error,
+                                        "half-width of the interval that sampling aims for, as a share")
+                                      .between(0.0001, 0.5)
+                                      .optional(),
+                                  field("seed", &T::seed,
+                                        "of everything random: the order of shuffled pages, experts and "
+                                        "pages chosen; stands in the result")
+                                      .between(0, std::numeric_limits<std::int64_t>::max())
+                                      .optional()}};
   return kSchema;
 }
 

@@ -12,6 +12,7 @@
 #include "configs/spec/kv_tier_spec.h"
 #include "configs/spec/model_spec.h"
 #include "configs/spec/soak_spec.h"
+#include "configs/spec/weight_stream_spec.h"
 #include "configs/units/quantity.h"
 
 namespace kvsim::config {
@@ -79,6 +80,14 @@ struct ExpertUse {
   bool operator==(const ExpertUse&) const = default;
 };
 
+/// Which pages of a head's keys a token reads where engine.kv has `topk`. There are no keys that would tell.
+struct PageUse {
+  double popularity = 1.0;  ///< exponent of Zipf's law over a head's pages; 0: all alike
+  double reuse = 0.8;       ///< probability that a token keeps a page which the token before read
+
+  bool operator==(const PageUse&) const = default;
+};
+
 struct WorkloadSpec {
   std::int64_t prompt = 512;    ///< tokens
   std::int64_t cached = 0;      ///< of the prompt, already in the KV cache at the start
@@ -86,11 +95,13 @@ struct WorkloadSpec {
   std::int64_t threads = 4;
   double duty = 24;  ///< hours a day that it runs: how fast flash wears
   ExpertUse experts{};
+  PageUse pages{};
 
   bool operator==(const WorkloadSpec&) const = default;
 };
 
-enum class WeightBacking { mapped, anonymous };
+/// streamed: the engine reads them past the page cache, layer by layer, into buffers of its own.
+enum class WeightBacking { mapped, anonymous, streamed };
 
 /// populated: the loader has the whole file read in order (MAP_POPULATE, FADV_SEQUENTIAL); on_demand: pages
 /// come when they are touched.
@@ -99,6 +110,8 @@ enum class MapLoad { populated, on_demand };
 struct MemorySpec {
   WeightBacking weights = WeightBacking::mapped;
   MapLoad load = MapLoad::populated;  ///< of mapped weights that are paged
+  Bytes locked{};                     ///< of mapped or streamed weights, the first ones: never leave memory
+  WeightStream stream{};              ///< of streamed weights
 
   bool operator==(const MemorySpec&) const = default;
 };

@@ -40,6 +40,8 @@ const Schema<ClusterSpec>& schema<ClusterSpec>();
 template <>
 const Schema<CacheSpec>& schema<CacheSpec>();
 template <>
+const Schema<FabricSpec>& schema<FabricSpec>();
+template <>
 const Schema<InterconnectSpec>& schema<InterconnectSpec>();
 template <>
 const Schema<ScanSpec>& schema<ScanSpec>();
@@ -48,11 +50,15 @@ const Schema<RadioSpec>& schema<RadioSpec>();
 template <>
 const Schema<BurstSpec>& schema<BurstSpec>();
 template <>
+const Schema<SeriesSpec>& schema<SeriesSpec>();
+template <>
 const Schema<CpuLoadSpec>& schema<CpuLoadSpec>();
 template <>
 const Schema<MasterSpec>& schema<MasterSpec>();
 template <>
 const Schema<MasterUse>& schema<MasterUse>();
+template <>
+const Schema<FileReaderSpec>& schema<FileReaderSpec>();
 template <>
 const Schema<OsSpec>& schema<OsSpec>();
 template <>
@@ -133,7 +139,11 @@ const Schema<EngineSpec>& schema<EngineSpec>();
 template <>
 const Schema<ExpertUse>& schema<ExpertUse>();
 template <>
+const Schema<PageUse>& schema<PageUse>();
+template <>
 const Schema<WorkloadSpec>& schema<WorkloadSpec>();
+template <>
+const Schema<WeightStream>& schema<WeightStream>();
 template <>
 const Schema<MemorySpec>& schema<MemorySpec>();
 template <>

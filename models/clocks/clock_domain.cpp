@@ -61,7 +61,9 @@ std::size_t ClockDomain::wish(const DomainLoad& load, std::span<const ClockVote>
     case ClockGovernor::tegra_votes:
       return tegra_votes(table_, allowed, votes);
     case ClockGovernor::bwmon:
-      return monitor_.sample(table_, allowed, point_, load.bandwidth);
+      // The interconnect framework takes the highest of all peak votes.
+      return std::max(monitor_.sample(table_, allowed, point_, load.bandwidth),
+                      tegra_votes(table_, allowed, votes));
   }
   check(false, "every governor has a rule");
   return allowed.high;

@@ -39,7 +39,7 @@ class ClockDomain {
   [[nodiscard]] std::int64_t switches() const { return switches_; }
   [[nodiscard]] ClockLimit limit() const;
 
-  /// The governor looks. True if the point changes. `votes` are for tegra_votes.
+  /// The governor looks. True if the point changes. `votes` are for tegra_votes and bwmon.
   bool sample(const DomainLoad& load, std::span<const ClockVote> votes = {});
 
   /// The fastest point that `cause` allows from now on. A faster point is left at once; when a cap goes up,

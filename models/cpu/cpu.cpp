@@ -10,11 +10,18 @@
 
 namespace kvsim::model {
 
-Bytes bytes_read_once(const std::vector<ThreadWork>& threads) {
+Bytes bytes_read_once(const std::vector<ThreadWork>& threads, std::initializer_list<trace::Kind> kinds) {
+  std::size_t extents = 0;
+  for (const ThreadWork& thread : threads) {
+    extents += thread.extents.size();
+  }
   std::vector<std::pair<trace::Address, Bytes>> reads;
+  reads.reserve(extents);
   for (const ThreadWork& thread : threads) {
     for (const trace::Extent& extent : thread.extents) {
-      if (extent.access == trace::Access::read) {
+      const bool counts =
+          kinds.size() == 0 || std::find(kinds.begin(), kinds.end(), extent.kind) != kinds.end();
+      if (counts && extent.access == trace::Access::read) {
         reads.emplace_back(extent.address, total_bytes(extent));
       }
     }

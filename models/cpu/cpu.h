@@ -2,6 +2,7 @@
 // The CPU: cores of one or more kinds, the cache they share, and the barrier at which threads meet.
 #pragma once
 
+#include <initializer_list>
 #include <memory>
 #include <vector>
 
@@ -16,8 +17,9 @@
 
 namespace kvsim::model {
 
-/// Bytes that the threads read, each extent once however often they read it.
-[[nodiscard]] Bytes bytes_read_once(const std::vector<ThreadWork>& threads);
+/// Bytes that the threads read, each extent once however often they read it; if `kinds` are given, of those.
+[[nodiscard]] Bytes bytes_read_once(const std::vector<ThreadWork>& threads,
+                                    std::initializer_list<trace::Kind> kinds = {});
 
 class Cpu : public sc_core::sc_module {
  public:

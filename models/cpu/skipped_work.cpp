@@ -2,6 +2,7 @@
 #include "models/cpu/skipped_work.h"
 
 #include <optional>
+#include <utility>
 
 namespace kvsim::model {
 
@@ -17,14 +18,14 @@ Bytes bytes_of(const std::vector<Extent>& extents) {
   return sum;
 }
 
-/// The last extents, as many as have `reach` bytes.
-std::vector<Extent> end_of(const std::vector<Extent>& extents, Bytes reach) {
+/// Makes `to` the last extents, as many as have `reach` bytes.
+void take_end(const std::vector<Extent>& extents, Bytes reach, std::vector<Extent>& to) {
   Bytes bytes;
   auto begin = extents.end();
   while (begin != extents.begin() && bytes < reach) {
     bytes += total_bytes(*--begin);
   }
-  return {begin, extents.end()};
+  to.assign(begin, extents.end());
 }
 
 }  // namespace
@@ -34,23 +35,35 @@ SkippedWork::SkippedWork(Cache& cache, const config::CacheSpec& spec)
     : cache_(cache), spec_(spec), reach_(cache.size() * 2) {}
 
 void SkippedWork::add(const std::vector<ThreadWork>& threads, bool passes_cache) {
-  Work work{.threads = {}, .passes_cache = passes_cache, .bytes = {}};
+  Work& work = next_work();
+  work.threads.resize(threads.size());
+  work.passes_cache = passes_cache;
+  work.bytes = Bytes();
   Bytes cut;
-  for (const ThreadWork& thread : threads) {
-    const std::vector<Extent>& kept =
-        work.threads.emplace_back(end_of(thread.extents, reach_ / static_cast<std::int64_t>(threads.size())));
-    const Bytes bytes = bytes_of(kept);
+  for (std::size_t i = 0; i < threads.size(); ++i) {
+    take_end(threads[i].extents, reach_ / static_cast<std::int64_t>(threads.size()), work.threads[i]);
+    const Bytes bytes = bytes_of(work.threads[i]);
     work.bytes += bytes;
-    cut += bytes_of(thread.extents) - bytes;
+    cut += bytes_of(threads[i].extents) - bytes;
   }
   remembered_ += work.bytes;
-  work_.push_back(std::move(work));
   forgotten_ += cut;
   while (work_.size() > 1 && (cut > Bytes() || remembered_ - work_.front().bytes >= reach_)) {
     remembered_ -= work_.front().bytes;
     forgotten_ += work_.front().bytes;
+    spare_.push_back(std::move(work_.front()));
     work_.pop_front();
   }
+}
+
+/// The last of all, in the room of one that was forgotten.
+SkippedWork::Work& SkippedWork::next_work() {
+  if (spare_.empty()) {
+    return work_.emplace_back();
+  }
+  work_.push_back(std::move(spare_.back()));
+  spare_.pop_back();
+  return work_.back();
 }
 
 void SkippedWork::catch_up() {

@@ -30,12 +30,14 @@ class SkippedWork {
     bool passes_cache = false;
     Bytes bytes;
   };
+  [[nodiscard]] Work& next_work();
   void play(const Work& work);
 
   Cache& cache_;
   config::CacheSpec spec_;
   Bytes reach_;  ///< what lies further back has left the cache
   std::deque<Work> work_;
+  std::vector<Work> spare_;  ///< for their vectors' room
   Bytes remembered_;
   Bytes forgotten_;  ///< before the work that is remembered
 };

@@ -2,6 +2,8 @@
 #include "models/kv_tiers/direct_kv.h"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -29,6 +31,12 @@ DirectKv::DirectKv(BlockDevice& device, const KvFileMap& file, const Setup& setu
 
 bool DirectKv::in_sram(std::int64_t layer, std::int64_t block) const {
   return layers_[static_cast<std::size_t>(layer)].blocks[static_cast<std::size_t>(block)].tier == Tier::sram;
+}
+
+std::int64_t DirectKv::held(std::int64_t layer) const {
+  return std::ranges::count_if(layers_[static_cast<std::size_t>(layer)].blocks, [](const Block& block) {
+    return block.tier == Tier::sram || block.tier == Tier::dram;
+  });
 }
 
 void DirectKv::place(const CellTokens& cells) {
@@ -69,7 +77,23 @@ void DirectKv::place(const CellTokens& cells) {
   logged_ = next;
 }
 
-/// Newest first: SRAM, DRAM, the device. Where the newest is full, the next one's room is kept.
+/// Makes `ranked_` the blocks in the order in which they are kept: the one being filled, then the newer, or
+/// the better ones of those in memory, since others would have to be read.
+void DirectKv::rank(const LayerState& layer) {
+  ranked_.assign(layer.order.rbegin(), layer.order.rend());
+  if (setup_.tiers.placement == config::KvPlacement::age || ranked_.empty()) {
+    return;
+  }
+  const auto block = [&](std::int64_t i) -> const Block& {
+    return layer.blocks[static_cast<std::size_t>(i)];
+  };
+  std::erase_if(ranked_, [&](std::int64_t i) { return block(i).tier == Tier::device; });
+  const auto second = ranked_.begin() + (ranked_.empty() || ranked_.front() != layer.order.back() ? 0 : 1);
+  std::stable_sort(second, ranked_.end(),
+                   [&](std::int64_t a, std::int64_t b) { return block(a).score > block(b).score; });
+}
+
+/// The first ones: SRAM, DRAM, the device. Where the newest is full, the next one's room is kept.
 void DirectKv::arrange(LayerState& layer, bool may_leave) {
   if (layer.order.empty()) {
     return;
@@ -77,21 +101,57 @@ void DirectKv::arrange(LayerState& layer, bool may_leave) {
   const std::int64_t next = layer.unwritten.end;
   const bool full = next % setup_.geometry.block == 0 ||
                     (next == setup_.geometry.cells && setup_.tiers.file == config::KvFile::in_place);
-  std::int64_t rank = full && may_leave ? 1 : 0;
-  for (auto at = layer.order.rbegin(); at != layer.order.rend(); ++at, ++rank) {
-    Block& block = layer.blocks[static_cast<std::size_t>(*at)];
+  rank(layer);
+  std::int64_t place = full && may_leave ? 1 : 0;
+  for (const std::int64_t index : ranked_) {
+    Block& block = layer.blocks[static_cast<std::size_t>(index)];
+    const std::int64_t at = place++;
     if (block.tier == Tier::device) {
       continue;
     }
-    if (rank < setup_.sram_blocks) {
+    if (at < setup_.sram_blocks) {
       block.tier = Tier::sram;
-    } else if (rank < setup_.dram_blocks || !may_leave) {
+    } else if (at < setup_.dram_blocks || !may_leave) {
       block.tier = Tier::dram;
     } else {
       wait_while([&block] { return block.writes; });
       block.tier = Tier::device;
       block.partial = false;
     }
+  }
+}
+
+/// All of it is on the device.
+bool DirectKv::can_leave(const LayerState& layer, std::int64_t index) const {
+  const std::int64_t end = (index + 1) * setup_.geometry.block;
+  const bool logged = setup_.tiers.file == config::KvFile::in_place || end <= logged_;
+  return index != layer.order.back() && logged && layer.blocks[static_cast<std::size_t>(index)].writes == 0;
+}
+
+/// Of the blocks that attention has read from the device those stay that score higher than others in memory.
+void DirectKv::admit(LayerState& layer, const std::vector<std::int64_t>& read) {
+  const auto block = [&](std::int64_t i) -> Block& { return layer.blocks[static_cast<std::size_t>(i)]; };
+  std::vector<std::int64_t> come;
+  std::ranges::copy_if(read, std::back_inserter(come),
+                       [&](std::int64_t i) { return block(i).tier == Tier::device; });
+  std::ranges::stable_sort(come, std::greater(), [&](std::int64_t i) { return block(i).score; });
+  rank(layer);
+  std::int64_t held = std::ssize(ranked_);
+  for (const std::int64_t index : come) {
+    if (held < setup_.dram_blocks) {
+      block(index).tier = Tier::dram;
+      ++held;
+      continue;
+    }
+    while (!ranked_.empty() && !can_leave(layer, ranked_.back())) {
+      ranked_.pop_back();
+    }
+    if (ranked_.empty() || block(ranked_.back()).score >= block(index).score) {
+      return;
+    }
+    block(ranked_.back()).tier = Tier::device;
+    ranked_.pop_back();
+    block(index).tier = Tier::dram;
   }
 }
 
@@ -128,6 +188,7 @@ void DirectKv::take(const StorageCompletion& completion) {
     layer.reading -= transfer.write ? 0 : 1;
     if (!transfer.write) {
       block.arrived = std::max(block.arrived, completion.done);
+      decode(block);
     }
   }
   if (completion.status != StorageStatus::ok && !failure_) {
@@ -135,6 +196,15 @@ void DirectKv::take(const StorageCompletion& completion) {
     failure_ = {fmt::format("{} of {} at {}: {}", r.op == StorageOp::read ? "a read" : "a write",
                             to_text(r.bytes), to_text(r.offset), to_string(completion.status))};
   }
+}
+
+/// The reader's core puts one block after the other into memory's format, as they come.
+void DirectKv::decode(Block& block) {
+  if (!setup_.conversion || block.reads > 0) {
+    return;
+  }
+  decoded_ = std::max(decoded_, block.arrived) + setup_.conversion->decode * block.filled;
+  block.arrived = decoded_;
 }
 
 template <class Busy>
@@ -163,14 +233,15 @@ void DirectKv::fetch(std::int64_t layer, std::int64_t index) {
   submit(StorageOp::read, pieces_, {.layer = layer, .block = index});
 }
 
-/// Layers see the same tokens: what one has asked for, the next ones will.
+/// Layers see the same tokens: what one has asked for, the next ones will; where they choose, what they chose
+/// for the token before.
 void DirectKv::fetch_ahead(std::int64_t layer, const std::vector<std::int64_t>& blocks) {
   LayerState& state = layers_[static_cast<std::size_t>(layer)];
   if (state.is_ahead) {
     return;
   }
   state.is_ahead = true;
-  for (const std::int64_t block : blocks) {
+  for (const std::int64_t block : setup_.chooses ? state.chosen : blocks) {
     fetch(layer, block);
   }
 }
@@ -204,6 +275,7 @@ KvTierUse DirectKv::attend(const KvTouch& touch, Picoseconds in_memory) {
   const Picoseconds each = in_memory / std::max<std::int64_t>(1, std::ssize(touch.read));
   for (const std::int64_t index : touch.read) {
     Block& block = layer.blocks[static_cast<std::size_t>(index)];
+    ++block.score;
     const Bytes bytes = setup_.geometry.row() * block.filled;
     if (block.fetched) {
       arrivals.push_back(std::max(begin, block.arrived));
@@ -215,11 +287,17 @@ KvTierUse DirectKv::attend(const KvTouch& touch, Picoseconds in_memory) {
   std::ranges::sort(arrivals);
   const Picoseconds end =
       touch.read.empty() ? begin + in_memory : end_of(arrivals, std::ssize(touch.read), in_memory);
+  if (setup_.tiers.placement == config::KvPlacement::score) {
+    admit(layer, touch.read);
+  }
+  const Bytes converted = setup_.conversion ? setup_.geometry.row() : Bytes();
   for (Block& block : layer.blocks) {
+    use.landed += block.fetched ? (file_.row() + converted) * block.filled : Bytes();
     block.partial = block.partial && !block.fetched;
     block.fetched = false;
   }
   layer.is_ahead = false;
+  layer.chosen = touch.read.size() < layer.order.size() ? touch.read : std::vector<std::int64_t>();
   use.stall = end - begin - in_memory;
   now_ = end;
   return use;
@@ -298,10 +376,17 @@ KvTierUse DirectKv::run(const std::optional<KvTouch>& touch, Picoseconds in_memo
     return attend(*touch, in_memory);
   }
   now_ += in_memory;
+  KvTierUse use;
   for (const CellRange& cells : touch->written) {
+    if (setup_.conversion) {
+      const std::int64_t count = cells.end - cells.first;
+      use.stall += setup_.conversion->encode * count;
+      use.landed += file_.row() * count;
+    }
     append(touch->layer, cells);
   }
-  return {};
+  now_ += use.stall;
+  return use;
 }
 
 KvTierUse DirectKv::end_step() {

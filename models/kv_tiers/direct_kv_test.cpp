@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks by age: what is read and written, when, and that what is read is what was written last.
+// Blocks by age and by score: what is read and written, and when.
 #include "models/kv_tiers/direct_kv.h"
-
-#include <map>
 
 #include <gtest/gtest.h>
 
@@ -168,130 +166,132 @@ TEST(DirectKv, WhatTheDeviceRefusesIsToldWithItsPlace) {
   EXPECT_EQ(engine.kv.failure()->what, "a write of 8 KiB at 0 B: read-only");
 }
 
-/// A disk that knows when each sector was written, and what has to be in it.
-class Witness final : public BlockDevice {
- public:
-  std::uint64_t submit(const StorageRequest& request) override {
-    for (std::int64_t sector = request.offset.count() / kKvSector;
-         sector < (request.offset + request.bytes).count() / kKvSector; ++sector) {
-      if (request.op == StorageOp::write) {
-        stamps_[sector] = step;
-      } else {
-        EXPECT_GE(stamps_[sector], wanted_[sector]) << "sector " << sector << " at step " << step;
-        ++read_sectors;
-      }
+/// An engine that reads some blocks only; 40 tokens, 5 blocks of each layer, are there.
+struct Choosy {
+  explicit Choosy(config::KvPlacement placement, std::int64_t prefetch = 0, std::int64_t dram = 3)
+      : tiers{.block = 8, .placement = placement, .prefetch = prefetch, .write_batch = 8},
+        file(geometry(), tiers, 3),
+        kv(disk, file, {.geometry = geometry(), .tiers = tiers, .dram_blocks = dram, .chooses = true}) {
+    CellTokens cells(40);
+    for (std::uint32_t i = 0; i < 40; ++i) {
+      cells[i] = i;
     }
-    return disk_.submit(request);
-  }
-  std::optional<StorageCompletion> next_until(Picoseconds until) override { return disk_.next_until(until); }
-  std::optional<StorageCompletion> next() override { return disk_.next(); }
-
-  /// The cell's newest content has to be on the device when its sectors are read.
-  void want(const KvFileMap& file, std::int64_t layer, std::int64_t cell, std::int64_t written) {
-    std::vector<FileExtent> pieces;
-    file.add_pieces(layer, {.first = cell, .end = cell + 1}, pieces);
-    for (const FileExtent& piece : pieces) {
-      for (std::int64_t sector = piece.offset.count() / kKvSector;
-           sector < (piece.offset + piece.bytes).count() / kKvSector; ++sector) {
-        wanted_[sector] = std::max(wanted_[sector], written);
-      }
-    }
+    kv.place(cells);
   }
 
-  std::int64_t step = 0;
-  std::int64_t read_sectors = 0;
-
- private:
-  TestDisk disk_;
-  std::map<std::int64_t, std::int64_t> stamps_, wanted_;
-};
-
-struct Draw {
-  KvGeometry geometry;
-  config::KvTierSpec tiers;
-  std::int64_t dram = 1;
-  std::int64_t sram = 0;
-  std::int64_t sinks = 0;  ///< of a ring: cells that are never used again
-  bool ring = false;
-};
-
-Draw draw(Random& random) {
-  Draw d;
-  const std::int64_t batch = std::int64_t{1} << random.below(4);
-  d.tiers = {.block = batch * static_cast<std::int64_t>(1 + random.below(3)),
-             .prefetch = static_cast<std::int64_t>(random.below(3)),
-             .write_batch = batch,
-             .file = random.below(3) == 0 ? config::KvFile::log : config::KvFile::in_place};
-  if (random.below(2) == 0) {
-    d.tiers.extent = 4_KiB;
-  }
-  d.ring = d.tiers.file == config::KvFile::in_place && random.below(2) == 0;
-  d.geometry = {.address = 4096,
-                .layers = static_cast<std::int64_t>(1 + random.below(3)),
-                .cells = static_cast<std::int64_t>(8 + random.below(60)),
-                .k_row = Bytes(static_cast<std::int64_t>(64 * (1 + random.below(20)))),
-                .v_row = Bytes(static_cast<std::int64_t>(64 * random.below(20))),
-                .block = d.tiers.block};
-  d.dram = static_cast<std::int64_t>(1 + random.below(5));
-  d.sram = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(d.dram + 1)));
-  d.sinks = d.ring ? static_cast<std::int64_t>(random.below(4)) : 0;
-  return d;
-}
-
-/// Cells of the next tokens: a ring behind the sinks, or in order until they end. No token follows in the
-/// same step where the ring ends.
-CellRange next_cells(const Draw& d, std::int64_t cell, std::int64_t tokens) {
-  if (cell == d.geometry.cells) {
-    cell = d.sinks;
-  }
-  return {.first = cell, .end = std::min(d.geometry.cells, cell + tokens)};
-}
-
-void play(std::uint64_t seed) {
-  Random random(seed);
-  const Draw d = draw(random);
-  Witness disk;
-  const KvFileMap file(d.geometry, d.tiers, seed);
-  DirectKv kv(disk, file,
-              {.geometry = d.geometry, .tiers = d.tiers, .sram_blocks = d.sram, .dram_blocks = d.dram});
-  std::int64_t cell = 0;
-  std::int64_t live = 0;
-  std::vector<std::int64_t> written(static_cast<std::size_t>(d.geometry.cells));
-  for (disk.step = 1; disk.step <= 150 && (d.ring || cell < d.geometry.cells); ++disk.step) {
-    const CellRange cells = next_cells(d, cell, static_cast<std::int64_t>(1 + random.below(5)));
-    cell = cells.end;
-    live = std::max(live, cell);
+  /// A token, and attention to these blocks, in either layer.
+  KvTierUse step(const std::vector<std::int64_t>& first, const std::vector<std::int64_t>& second) {
     KvTierUse use;
-    for (std::int64_t c = cells.first; c < cells.end; ++c) {
-      written[static_cast<std::size_t>(c)] = disk.step;
-    }
-    for (std::int64_t layer = 0; layer < d.geometry.layers; ++layer) {
-      use += kv.run(touched(d.geometry, testing::append(d.geometry, layer, cells)), 1_us);
-      // All have to be on the device if they are read there, but those whose batch is not full, and in a log
-      // those of this step.
-      const std::int64_t full = cells.end / d.tiers.write_batch * d.tiers.write_batch;
-      for (std::int64_t c = 0; c < live; ++c) {
-        const std::int64_t at = written[static_cast<std::size_t>(c)];
-        const bool waits =
-            (c >= full && c < cells.end) || (d.tiers.file == config::KvFile::log && at == disk.step);
-        if (!waits) {
-          disk.want(file, layer, c, at);
-        }
-      }
-      use += kv.run(touched(d.geometry, testing::attention(d.geometry, layer, {.first = 0, .end = live})),
-                    Picoseconds(static_cast<std::int64_t>(random.below(2'000'000'000))));
+    const CellRange cells{.first = token, .end = token + 1};
+    for (std::int64_t layer = 0; layer < 2; ++layer) {
+      use += kv.run(touched(geometry(), testing::append(geometry(), layer, cells)), 1_us);
+      use += kv.run(KvTouch{.layer = layer, .read = layer == 0 ? first : second}, 1_ms);
     }
     use += kv.end_step();
-    EXPECT_EQ(use.asked(), d.geometry.row() * live * d.geometry.layers) << "seed " << seed;
-    EXPECT_GE(use.stall, 0_ps);
-    ASSERT_FALSE(kv.failure());
+    ++token;
+    return use;
   }
+  /// Blocks that the device reads for the same choice in both layers.
+  std::int64_t reads(const std::vector<std::int64_t>& blocks) {
+    const Bytes before = disk.read;
+    const KvTierUse use = step(blocks, blocks);
+    EXPECT_EQ(use.asked(), geometry().row() * (8 * (std::ssize(blocks) - 1) + token - 40) * 2);
+    EXPECT_EQ(use.device.bytes, disk.read - before);
+    return (disk.read - before).count() / geometry().block_bytes().count() / 2;
+  }
+
+  config::KvTierSpec tiers;
+  KvFileMap file;
+  TestDisk disk{Picoseconds(100'000'000), Picoseconds(10'000'000)};
+  DirectKv kv;
+  std::int64_t token = 40;
+};
+
+/// 3 blocks are in memory: 5, which is being filled, and by age 4 and 3.
+TEST(DirectKv, ByScoreTheBlocksReadMostOftenStay) {
+  Choosy engine(config::KvPlacement::score);
+  EXPECT_EQ(engine.reads({0, 5}), 1) << "0 comes, and 3, which nobody has read, goes";
+  EXPECT_EQ(engine.reads({0, 4, 5}), 0);
+  EXPECT_EQ(engine.reads({1, 5}), 1) << "read once, no oftener than 4: it does not stay";
+  EXPECT_EQ(engine.reads({1, 5}), 1) << "now it does, and 4 goes";
+  EXPECT_EQ(engine.reads({0, 1, 5}), 0);
+  EXPECT_EQ(engine.reads({4, 5}), 1);
+  EXPECT_EQ(engine.kv.held(0), 3);
 }
 
-TEST(DirectKv, EveryBlockThatIsReadIsWhatWasWrittenLast) {
-  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
-    play(seed);
+TEST(DirectKv, TheBlockBeingFilledStaysWhateverItsScore) {
+  Choosy engine(config::KvPlacement::score, 0, 1);
+  for (int i = 0; i < 3; ++i) {
+    static_cast<void>(engine.step({0}, {0}));
   }
+  const Bytes before = engine.disk.read;
+  EXPECT_EQ(engine.step({5}, {5}).dram.blocks, 2);
+  EXPECT_EQ(engine.disk.read, before);
+}
+
+TEST(DirectKv, ByAgeWhatIsReadDoesNotStay) {
+  Choosy engine(config::KvPlacement::age);
+  EXPECT_EQ(engine.reads({0, 5}), 1);
+  EXPECT_EQ(engine.reads({0, 4, 5}), 1);
+  EXPECT_EQ(engine.reads({3, 4, 5}), 0);
+}
+
+/// Where layers choose, a layer's blocks of the token before are read ahead: those chosen again are there,
+/// others are read in vain.
+TEST(DirectKv, ReadsAheadWhatTheTokenBeforeChose) {
+  Choosy engine(config::KvPlacement::age, 1);
+  const Bytes block = geometry().block_bytes();
+  static_cast<void>(engine.step({0, 5}, {1, 5}));
+  Bytes before = engine.disk.read;
+  const KvTierUse again = engine.step({0, 5}, {1, 5});
+  EXPECT_EQ(engine.disk.read - before, block * 2) << "layer 1's, and layer 0's for the next token";
+  EXPECT_EQ(again.device.blocks, 2);
+  EXPECT_EQ(again.stall, 0_ps);
+  before = engine.disk.read;
+  const KvTierUse other = engine.step({0, 5}, {2, 5});
+  EXPECT_EQ(engine.disk.read - before, block * 3) << "1 of layer 1 in vain";
+  EXPECT_EQ(other.device.blocks, 2);
+  EXPECT_EQ(other.landed, geometry().row() * 8 * 3);
+}
+
+/// A row of K, and one of V, of 512 B in the file: as many requests, of half the bytes, and each block is
+/// decoded after it has come.
+TEST(DirectKv, TheFilesFormatDecidesWhatIsReadAndWritten) {
+  const auto run = [](Picoseconds decode) {
+    KvGeometry half = geometry();
+    half.k_row = half.v_row = 512_B;
+    const config::KvTierSpec tiers{.block = 8, .prefetch = 0, .write_batch = 8};
+    TestDisk disk{Picoseconds(100'000'000), Picoseconds(10'000'000)};
+    const KvFileMap file(half, tiers, 3);
+    DirectKv kv(
+        disk, file,
+        {.geometry = geometry(),
+         .tiers = tiers,
+         .dram_blocks = 2,
+         .conversion = KvConversion{.k_row = 512_B, .v_row = 512_B, .encode = 3_us, .decode = decode}});
+    KvTierUse use;
+    for (std::int64_t token = 0; token < 41; ++token) {
+      use = {};
+      for (std::int64_t layer = 0; layer < 2; ++layer) {
+        const CellRange cells{.first = token, .end = token + 1};
+        const CellRange live{.first = 0, .end = token + 1};
+        use += kv.run(touched(geometry(), testing::append(geometry(), layer, cells)), 1_us);
+        use += kv.run(touched(geometry(), testing::attention(geometry(), layer, live)), 1_ms);
+      }
+      use += kv.end_step();
+    }
+    EXPECT_EQ(disk.written, half.row() * 40 * 2);
+    EXPECT_EQ(use.device.bytes, geometry().block_bytes() * 4 * 2) << "as attention sees them";
+    EXPECT_EQ(use.landed, (half.block_bytes() + geometry().block_bytes()) * 4 * 2 + half.row() * 2);
+    return use;
+  };
+  const Picoseconds request = 110_us;
+  EXPECT_EQ(run(0_ps).device.time, request * (2 + 4 + 6 + 8) * 2);
+  EXPECT_EQ(run(1_us).device.time, request * (2 + 4 + 6 + 8) * 2 + 8_us * 4 * 2);
+  EXPECT_EQ(run(100_us).device.time, (request * 2 * 4 + 800_us * (1 + 2 + 3 + 4)) * 2)
+      << "the core that decodes is the bound";
+  const Picoseconds stall = 3_us + request * 8 + 8_us + Picoseconds(1'000'000'000 / 6) - 1_ms;
+  EXPECT_NEAR(static_cast<double>(run(1_us).stall.count()), static_cast<double>((stall * 2).count()), 20);
 }
 
 }  // namespace

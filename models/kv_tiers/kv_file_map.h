@@ -22,6 +22,8 @@ class KvFileMap {
   /// Of the device, from its beginning, that the file lies within; the largest number if that is larger.
   [[nodiscard]] static Bytes span(const KvGeometry& geometry, const config::KvTierSpec& tiers);
   [[nodiscard]] Bytes size() const { return size_; }
+  /// K and V of a cell in one layer.
+  [[nodiscard]] Bytes row() const { return geometry_.row(); }
   /// The file's pieces in order.
   [[nodiscard]] std::vector<FileExtent> extents() const;
 

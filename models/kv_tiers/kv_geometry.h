@@ -30,6 +30,15 @@ struct KvGeometry {
   [[nodiscard]] Bytes bytes() const { return row() * cells * layers; }
 };
 
+/// The file's own number format, and what a core takes to put K and V of a cell in one layer into it or out
+/// of it.
+struct KvConversion {
+  Bytes k_row = {};  ///< in the file
+  Bytes v_row = {};
+  Picoseconds encode = {};
+  Picoseconds decode = {};
+};
+
 struct CellRange {
   std::int64_t first = 0;
   std::int64_t end = 0;

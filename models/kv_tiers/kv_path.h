@@ -32,6 +32,7 @@ struct KvTierHits {
 struct KvTierUse {
   KvTierHits sram = {}, dram = {}, device = {};
   Bytes read = {}, written = {};  ///< by the device
+  Bytes landed = {};              ///< written into memory for that, by DMA and by conversion
   std::int64_t major_faults = 0;
   Picoseconds stall = {};  ///< longer than with all of it in memory
 
@@ -42,6 +43,7 @@ struct KvTierUse {
     device += other.device;
     read += other.read;
     written += other.written;
+    landed += other.landed;
     major_faults += other.major_faults;
     stall += other.stall;
     return *this;

@@ -12,6 +12,23 @@
 #include "models/page_cache/system_setup.h"
 
 namespace kvsim::model {
+namespace {
+
+/// The cache as the file has it.
+KvGeometry in_file(const KvTiers::Setup& setup) {
+  KvGeometry geometry = setup.geometry;
+  if (setup.conversion) {
+    geometry.k_row = setup.conversion->k_row;
+    geometry.v_row = setup.conversion->v_row;
+  }
+  return geometry;
+}
+
+}  // namespace
+
+Bytes KvTiers::span(const Setup& setup) {
+  return KvFileMap::span(in_file(setup), setup.tiers);
+}
 
 KvTiers::KvTiers(const config::DeviceSpec& device, const Setup& setup)
     : setup_(setup),
@@ -20,13 +37,13 @@ KvTiers::KvTiers(const config::DeviceSpec& device, const Setup& setup)
       block_device_(storage_) {
   // A log grows, if it may lie in one piece; every other file has its room from the start.
   const bool grows = setup.tiers.file == config::KvFile::log && !setup.tiers.extent;
-  const Bytes span = KvFileMap::span(setup.geometry, setup.tiers);
-  if (span > device.storage->capacity &&
-      (!grows || span.count() == std::numeric_limits<std::int64_t>::max())) {
+  const Bytes needed = span(setup);
+  if (needed > device.storage->capacity &&
+      (!grows || needed.count() == std::numeric_limits<std::int64_t>::max())) {
     refuse_file();
     return;
   }
-  file_.emplace(setup.geometry, setup.tiers, setup.seed);
+  file_.emplace(in_file(setup), setup.tiers, setup.seed);
   if (setup.tiers.file == config::KvFile::in_place) {
     lay_out(file_->extents());
   }
@@ -40,13 +57,14 @@ KvTiers::KvTiers(const config::DeviceSpec& device, const Setup& setup)
                                        DirectKv::Setup{.geometry = setup.geometry,
                                                        .tiers = setup.tiers,
                                                        .sram_blocks = setup.sram_blocks,
-                                                       .dram_blocks = setup.dram_blocks});
+                                                       .dram_blocks = setup.dram_blocks,
+                                                       .chooses = setup.chooses,
+                                                       .conversion = setup.conversion});
   }
 }
 
 void KvTiers::refuse_file() {
-  failure_ = {fmt::format("a file that spans {} does not fit on it, which holds {}",
-                          to_text(KvFileMap::span(setup_.geometry, setup_.tiers)),
+  failure_ = {fmt::format("a file that spans {} does not fit on it, which holds {}", to_text(span(setup_)),
                           to_text(storage_.part().capacity))};
 }
 
@@ -94,6 +112,7 @@ KvTierUse KvTiers::counted(KvTierUse use) {
     const Bytes missed = std::min(use.dram.bytes, use.read);
     use.dram.bytes -= missed;
     use.device.bytes += missed;
+    use.landed = missed;
   }
   return use;
 }

@@ -19,11 +19,16 @@ class KvTiers {
     config::KvTierSpec tiers = {};
     std::int64_t sram_blocks = 0;  ///< of each layer,
     std::int64_t dram_blocks = 1;  ///< those in SRAM among them
+    bool chooses = false;          ///< attention reads the blocks that it wants, other ones in each layer
+    std::optional<KvConversion> conversion = {};
     std::uint64_t seed = 1;
   };
   /// Precondition: the device has storage. A file that does not fit it is a failure(), not an error; nothing
   /// but that can be asked for then.
   KvTiers(const config::DeviceSpec& device, const Setup& setup);
+
+  /// Of the device, from its beginning, that the file lies within; the largest number if that is larger.
+  [[nodiscard]] static Bytes span(const Setup& setup);
 
   /// Begins with these cells, which were written long ago.
   void begin_with(const CellTokens& cells);

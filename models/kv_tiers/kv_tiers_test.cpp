@@ -57,6 +57,22 @@ TEST(KvTiers, CountsWhatTheDeviceReadAndWrote) {
   EXPECT_LE(use.read, use.device.bytes + g.block_bytes() * 4 * 2);
 }
 
+TEST(KvTiers, AFileOfFewerBitsTakesLessRoomReadsAndWrites) {
+  const KvGeometry g = geometry();
+  const KvTiers::Setup plain{.geometry = g, .tiers = {.block = 16, .write_batch = 16}, .dram_blocks = 4};
+  KvTiers::Setup setup = plain;
+  setup.conversion = KvConversion{.k_row = 256_B, .v_row = 256_B, .encode = 1_ns, .decode = 1_ns};
+  EXPECT_EQ(KvTiers::span(setup) * 4, KvTiers::span(plain));
+  KvTiers whole(board(), plain);
+  KvTiers fewer(board(), setup);
+  const KvTierUse all = decode(whole, g, 0, 128);
+  const KvTierUse part = decode(fewer, g, 0, 128);
+  EXPECT_EQ(part.written * 4, all.written);
+  EXPECT_EQ(part.read * 4, all.read);
+  EXPECT_EQ(part.device.bytes, all.device.bytes);
+  EXPECT_LT(part.device.time, all.device.time);
+}
+
 /// Rows of 1 KiB are parts of a unit of 4 KiB, which the flash writes anew each time.
 TEST(KvTiers, TokenByTokenWritesAreAmplifiedByTheUnit) {
   const auto amplification = [](std::int64_t batch) {

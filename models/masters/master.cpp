@@ -39,13 +39,16 @@ void Master::run() {
   }
 }
 
-/// What may wait: the ring, the FIFO, or two bursts.
+/// What may wait: the ring, the FIFO, two bursts, or two of the largest transfers.
 Bytes Master::room() const {
   if (spec_.radio) {
     return spec_.radio->ring;
   }
   if (spec_.scan) {
     return config::line_bytes(*spec_.scan) * spec_.scan->buffer_lines;
+  }
+  if (spec_.series) {
+    return config::largest(*spec_.series) * kBurstsWaiting;
   }
   return spec_.burst ? spec_.burst->bytes * kBurstsWaiting : buffer_;
 }

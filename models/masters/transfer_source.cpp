@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "traces/record/spread.h"
 
@@ -94,6 +95,40 @@ class Burst final : public TransferSource {
   Picoseconds at_;
 };
 
+/// From its beginning again, or nothing any more.
+class Series final : public TransferSource {
+ public:
+  explicit Series(const config::SeriesSpec& spec) : spec_(spec) {}
+
+  Transfer next() override {
+    if (next_ == spec_.items.size()) {
+      if (!spec_.repeat) {
+        return {.at = kNoMore,
+                .deadline = std::nullopt,
+                .born = kNoMore,
+                .bytes = Bytes(),
+                .access = access_of(spec_.access)};
+      }
+      next_ = 0;
+      began_ += *spec_.repeat;
+    }
+    const config::SeriesItem& item = spec_.items[next_++];
+    const Picoseconds at = began_ + item.at;
+    return {.at = at,
+            .deadline = spec_.deadline ? std::optional(at + *spec_.deadline) : std::nullopt,
+            .born = at,
+            .bytes = item.bytes,
+            .access = access_of(spec_.access)};
+  }
+
+ private:
+  static constexpr Picoseconds kNoMore{std::numeric_limits<std::int64_t>::max() / 2};
+
+  config::SeriesSpec spec_;
+  std::size_t next_ = 0;
+  Picoseconds began_;
+};
+
 class Load final : public TransferSource {
  public:
   explicit Load(const config::CpuLoadSpec& spec)
@@ -121,6 +156,9 @@ std::unique_ptr<TransferSource> make_transfers(const config::MasterSpec& master,
   }
   if (master.burst) {
     return std::make_unique<Burst>(*master.burst);
+  }
+  if (master.series) {
+    return std::make_unique<Series>(*master.series);
   }
   return std::make_unique<Load>(*master.load);
 }

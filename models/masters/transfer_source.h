@@ -29,7 +29,8 @@ class TransferSource {
 /// Lines of a scan: a screen's are asked for as soon as its FIFO has room and are due when their turn comes,
 /// a sensor's are asked for when they have come and are due before the FIFO overflows. Aggregates of a radio:
 /// half to one and a half mean intervals apart, none earlier than the air allows. Bursts: exactly periodic. A
-/// load's reads: once a slice.
+/// series: as captured; after its end an empty transfer that never comes, or the whole of it again. A load's
+/// reads: once a slice.
 [[nodiscard]] std::unique_ptr<TransferSource> make_transfers(const config::MasterSpec& master,
                                                              std::uint64_t seed);
 

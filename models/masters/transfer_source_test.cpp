@@ -113,6 +113,34 @@ TEST(TransferSource, BurstsPauseAndGoOn) {
   EXPECT_EQ(config::mean_rate(spec), BytesPerSecond(250e3));
 }
 
+config::MasterSpec captured(std::optional<Picoseconds> repeat) {
+  config::MasterSpec spec;
+  spec.series = config::SeriesSpec{.file = {},
+                                   .items = {{1_ms, Bytes(1500)}, {2_ms, Bytes(64)}, {2_ms, Bytes(900)}},
+                                   .access = config::MasterAccess::write,
+                                   .deadline = 5_ms,
+                                   .repeat = repeat};
+  return spec;
+}
+
+TEST(TransferSource, ASeriesIsPlayedAsItWasCapturedAndEnds) {
+  const auto transfers = all_before(captured(std::nullopt), 60'000_ms);
+  ASSERT_EQ(transfers.size(), 3U);
+  EXPECT_EQ(transfers[1].at, 2_ms);
+  EXPECT_EQ(transfers[1].bytes, Bytes(64));
+  EXPECT_EQ(*transfers[2].deadline, 7_ms);
+  EXPECT_EQ(transfers[2].access, trace::Access::write);
+}
+
+TEST(TransferSource, ASeriesBeginsAgain) {
+  const config::MasterSpec spec = captured(10_ms);
+  const auto transfers = all_before(spec, 30_ms);
+  ASSERT_EQ(transfers.size(), 9U);
+  EXPECT_EQ(transfers[3].at, 11_ms);
+  EXPECT_EQ(transfers[8].at, 22_ms);
+  EXPECT_EQ(config::mean_rate(spec), BytesPerSecond(246'400));
+}
+
 TEST(TransferSource, ALoadReadsOnceASlice) {
   config::MasterSpec spec;
   spec.load = config::CpuLoadSpec{.core = 0, .share = 0.5, .slice = 4_ms, .traffic = BytesPerSecond(1e9)};

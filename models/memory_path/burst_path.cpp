@@ -17,7 +17,8 @@ BurstPath::BurstPath(const config::DeviceSpec& device)
       burst_bytes_(burst_bytes(device.dram).count()),
       line_bursts_(static_cast<std::uint16_t>(kLineBytes / burst_bytes_)),
       line_time_(clock_.time(clock_timing(device.dram, true).burst * kLineBytes / burst_bytes_)),
-      fabric_line_time_(Bytes(kLineBytes) / device.interconnect.bandwidth) {
+      fabric_line_time_(Bytes(kLineBytes) / device.interconnect.bandwidth),
+      fabric_(device.interconnect, line_time_.count()) {
   for (std::int64_t c = 0; c < device.controller.channels; ++c) {
     channels_.push_back({.controller = ChannelController(device.dram, device.controller, 1)});
     next_step_.push_back(LineStream::kNever);
@@ -49,6 +50,7 @@ Picoseconds BurstPath::run_until(Picoseconds limit) {
       return limit;
     }
     now_ = std::max(now_, first);
+    fabric_.forget_before(now_.count());
     if (*channel <= issue_time) {
       step(static_cast<std::size_t>(channel - next_step_.begin()));
     } else {
@@ -122,7 +124,7 @@ void BurstPath::deliver(const Served& served, ChannelState& channel) {
   free_tags_.push_back(served.tag);
   LineStream& stream = streams_[line.stream];
   if (served.access == Access::write) {
-    stream.taken(line.slot, end);
+    stream.taken(line.slot, end + Picoseconds(fabric_.late((end - line_time_).count())));
   } else {
     stream.arrived(line.slot, delivery(line, end));
   }
@@ -157,7 +159,7 @@ Delivery BurstPath::delivery(const InFlight& line, Picoseconds end) {
   const Picoseconds unqueued = end + interconnect_.response_latency;
   const Picoseconds begins = unqueued - line_time_;
   fabric_free_ = std::max(fabric_free_, begins) + fabric_line_time_;
-  const Picoseconds arrival = std::max(unqueued, fabric_free_);
+  const Picoseconds arrival = std::max(unqueued, fabric_free_) + Picoseconds(fabric_.late(begins.count()));
   check(arrival >= now_, "data arrives after everything that was decided before it");
 
   const Picoseconds queued = arrival - unqueued;

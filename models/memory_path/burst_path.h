@@ -11,6 +11,7 @@
 #include "models/accounting/time_account.h"
 #include "models/dram/address_map.h"
 #include "models/dram/channel.h"
+#include "models/memory_path/fabric_cap.h"
 #include "models/memory_path/memory_path.h"
 #include "models/stream/line_stream.h"
 
@@ -61,6 +62,7 @@ class BurstPath final : public MemoryPath {
   std::uint16_t line_bursts_;
   Picoseconds line_time_;         ///< data beats of a line on its channel
   Picoseconds fabric_line_time_;  ///< a line on the interconnect
+  FabricCap fabric_;
 
   std::deque<LineStream> streams_;
   std::vector<ChannelState> channels_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "models/memory_path/burst_path.h"
+#include "models/psram/psram_path.h"
 #include "models/train/train_path.h"
 
 namespace kvsim::model {
@@ -33,6 +34,7 @@ std::vector<std::string_view> unknown_to_trains(const config::DeviceSpec& device
       "clusters.N.priority");
   add(std::ranges::any_of(device.masters, [](const auto& use) { return use.priority > 0; }),
       "masters.N.priority");
+  add(device.dram.psram.has_value(), "dram.psram");
   add(controller.page_policy != config::PagePolicy::open, "controller.page_policy");
   add(controller.postponed_refreshes != 0, "controller.postponed_refreshes");
   add(controller.power_down.has_value(), "controller.power_down");
@@ -43,6 +45,9 @@ std::vector<std::string_view> unknown_to_trains(const config::DeviceSpec& device
 std::unique_ptr<MemoryPath> make_memory_path(const config::DeviceSpec& device, Granularity granularity) {
   if (granularity == Granularity::train && unknown_to_trains(device).empty()) {
     return std::make_unique<TrainPath>(device);
+  }
+  if (device.dram.psram) {
+    return std::make_unique<PsramPath>(device);
   }
   return std::make_unique<BurstPath>(device);
 }

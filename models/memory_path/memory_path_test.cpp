@@ -247,6 +247,66 @@ TEST(MemoryPathBandwidth, OfWritesIsTheBusesPeakToo) {
   EXPECT_NEAR(efficiency(device, result), 1.0, 0.02);
 }
 
+// --- a fabric with a clock of its own
+// --------------------------------------------------------------------------------------------------
+
+config::FabricSpec fabric(BytesPerSecond bandwidth) {
+  return {.width = 16_B, .clock = Hertz(static_cast<std::int64_t>(bandwidth.count() / 16))};
+}
+
+TEST(MemoryPathFabric, CapsASequentialStreamAtWidthTimesClock) {
+  config::DeviceSpec device = without_refresh(testing::device());
+  device.interconnect.fabric = config::FabricSpec{.width = 8_B, .clock = Hertz(1'500'000'000)};
+  for (const Granularity granularity : {Granularity::burst, Granularity::train}) {
+    for (const std::int64_t engines : {1, 4}) {
+      const LoadResult result = split_stream(device, granularity, engines);
+      EXPECT_NEAR(ratio(result.counters.read / result.elapsed, 12_GBps), 1.0, 0.02) << engines;
+      EXPECT_GT(ratio(result.account.part(Owner::queue), result.elapsed), 0.5);
+    }
+  }
+}
+
+// Reads alone would have time to spare: it is the sum of both that fills the fabric.
+TEST(MemoryPathFabric, CapsTheSumOfReadsAndWrites) {
+  config::DeviceSpec device = without_refresh(testing::device());
+  device.interconnect.fabric = fabric(8_GBps);
+  for (const Granularity granularity : {Granularity::burst, Granularity::train}) {
+    std::vector<StreamLoad> loads;
+    for (int i = 0; i < 4; ++i) {
+      const Access access = i % 2 == 0 ? Access::read : Access::write;
+      Segment segment = run_of(static_cast<trace::Address>(i) << 24, 1_MiB, access);
+      segment.posted = access == Access::write;
+      loads.push_back({wide_window(32), {segment}});
+      loads.back().window.stores = 32;
+    }
+    const LoadResult result = run_loads(device, granularity, loads);
+    const Bytes moved = result.counters.read + result.counters.written;
+    EXPECT_NEAR(ratio(moved / result.elapsed, 8_GBps), 1.0, 0.03);
+  }
+}
+
+TEST(MemoryPathFabric, ThatTakesWhatAllChannelsGiveChangesNothing) {
+  config::DeviceSpec device = testing::device();
+  for (const Granularity granularity : {Granularity::burst, Granularity::train}) {
+    device.interconnect.fabric.reset();
+    const LoadResult without = split_stream(device, granularity, 4);
+    device.interconnect.fabric = fabric(BytesPerSecond(2 * peak_bandwidth(device).count()));
+    EXPECT_EQ(split_stream(device, granularity, 4), without);
+  }
+}
+
+TEST(MemoryPathFabric, DoesNotSlowAStreamBelowTheCap) {
+  config::DeviceSpec device = without_refresh(testing::device());
+  StreamLoad slow{wide_window(4), {run_of(0, 1_MiB)}};
+  slow.window.regulation = {.interval = 64_B / 4_GBps, .burst = {}};
+  for (const Granularity granularity : {Granularity::burst, Granularity::train}) {
+    device.interconnect.fabric.reset();
+    const Picoseconds without = run_loads(device, granularity, {slow}).elapsed;
+    device.interconnect.fabric = fabric(12_GBps);
+    EXPECT_NEAR(ratio(run_loads(device, granularity, {slow}).elapsed, without), 1.0, 0.001);
+  }
+}
+
 // Four engines ask for more than memory has: without a priority each gets a quarter.
 TEST(MemoryPathPriority, APreferredEngineGetsWhatItAsksFor) {
   const config::DeviceSpec device = without_refresh(testing::device());

@@ -68,7 +68,8 @@ TrainPath::TrainPath(const config::DeviceSpec& device)
       directions_{Direction{t_.read_latency, t_.read_to_precharge, t_.group_gap},
                   Direction{t_.write_latency, t_.write_to_precharge, t_.group_gap_write}},
       fabric_holds_(device.controller.channels * fabric_line_time_ > line_time_),
-      fabric_(fabric_line_time_) {
+      fabric_(fabric_line_time_),
+      clocked_fabric_(device.interconnect, line_time_) {
   const auto ranks = static_cast<std::size_t>(device.controller.ranks);
   const auto groups = static_cast<std::size_t>(device.dram.bank_groups);
   const auto banks = static_cast<std::size_t>(device.dram.banks);
@@ -121,6 +122,7 @@ Picoseconds TrainPath::run_until(Picoseconds limit) {
       return limit;
     }
     floor_ = time + request_latency_;
+    clocked_fabric_.forget_before(floor_);
     const std::int64_t ahead = second == TrainStream::kNotYet ? second : second + kAhead;
     serve(first, writes_ > 0 ? time : std::min(ahead, limit.count()));
   }
@@ -213,7 +215,8 @@ inline void TrainPath::read(Stream& stream, const LineGroup& group) {
     delivery.spacing = (beats.end - beats.start) / lines;
     delivery.first = beats.start + response_latency_ + delivery.spacing;
   }
-  if (fabric_holds_) {
+  if (fabric_holds_ || clocked_fabric_.acts()) {
+    clocked_fabric_.forget_before(group.asked);  // an engine that is alone is served far beyond the floor
     pass(lines, delivery);
   }
   stream.window.deliver(delivery);
@@ -226,7 +229,7 @@ void TrainPath::pass(std::int64_t lines, GroupDelivery& delivery) {
   const std::int64_t hidden = line_time_ - fabric_line_time_;
   const auto late = [&](std::int64_t line) {
     const std::int64_t begins = delivery.first - line_time_ + line * delivery.spacing;
-    return std::max<std::int64_t>(0, fabric_.pass(begins) - hidden);
+    return std::max<std::int64_t>(0, fabric_.pass(begins) - hidden) + clocked_fabric_.late(begins);
   };
   fabric_.forget_before(floor_ + t_.read_latency + response_latency_);
   const std::int64_t queued = late(0);
@@ -325,7 +328,8 @@ void TrainPath::take(TrainChannel& channel, std::size_t index, std::int64_t time
   counters_.written += Bytes(write.lines * kLineBytes);
   TrainStream& window = streams_[write.stream].window;
   for (std::int64_t i = 0; i < write.lines; ++i) {
-    window.taken(write.store + static_cast<std::uint64_t>(i), beats.end);
+    const std::int64_t begins = beats.start + i * line_time_;
+    window.taken(write.store + static_cast<std::uint64_t>(i), beats.end + clocked_fabric_.late(begins));
   }
   next_[write.stream] = window.next();
 }

@@ -8,6 +8,7 @@
 
 #include "models/dram/address_map.h"
 #include "models/dram/clock_timing.h"
+#include "models/memory_path/fabric_cap.h"
 #include "models/memory_path/memory_path.h"
 #include "models/train/line_slots.h"
 #include "models/train/row_state.h"
@@ -119,6 +120,7 @@ class TrainPath final : public MemoryPath {
   std::vector<TrainChannel> channels_;
   bool fabric_holds_;  ///< the interconnect passes less than the channels can give
   LineSlots fabric_;
+  FabricCap clocked_fabric_;
   Picoseconds horizon_ = EngineStream::kNever;  ///< end of the earliest finished segment not yet reported
   std::int64_t floor_ = 0;                      ///< nothing reaches a controller before this any more
   std::int64_t writes_ = 0;                     ///< lines that wait in the controllers

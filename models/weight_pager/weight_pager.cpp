@@ -26,8 +26,10 @@ PagingUse& PagingUse::operator+=(const PagingUse& other) {
   asked += other.asked;
   read += other.read;
   written += other.written;
+  others += other.others;
   major_faults += other.major_faults;
   minor_faults += other.minor_faults;
+  requests += other.requests;
   stall += other.stall;
   return *this;
 }
@@ -38,7 +40,8 @@ WeightPager::WeightPager(const config::DeviceSpec& device, const Mapping& mappin
       storage_(*device.storage, {.seed = seed}),
       block_device_(storage_),
       cache_(block_device_, system_setup(device, memory)),
-      file_() {
+      file_(),
+      others_(cache_, seed) {
   const Bytes size = whole_pages(mapping.bytes);
   if (size > device.storage->capacity || !storage_.lay_out(Bytes(0), size)) {
     throw UserError(fmt::format("device.storage: {} of weights do not fit on {}, which holds {}",
@@ -46,11 +49,22 @@ WeightPager::WeightPager(const config::DeviceSpec& device, const Mapping& mappin
                                 to_text(device.storage->capacity)));
   }
   file_ = cache_.add_file(size, {{.offset = Bytes(0), .bytes = size}});
+  others_.add(device.os.readers, storage_, size);
+}
+
+void WeightPager::lock(Bytes bytes) {
+  if (bytes > Bytes()) {
+    const Touched touched = cache_.lock(file_, Bytes(), std::min(bytes, mapping_.bytes), now_);
+    check(!touched.out_of_memory, "memory has room for what is locked");
+    now_ = touched.done;
+    others_.begin(now_);
+  }
 }
 
 void WeightPager::load() {
   cache_.advise(file_, FileAdvice::sequential);
   now_ = cache_.populate(file_, Bytes(0), whole_pages(mapping_.bytes), now_).done;
+  others_.begin(now_);
 }
 
 void WeightPager::advance(PacedReader& reader, PagingUse& use) {
@@ -72,8 +86,11 @@ PagingUse WeightPager::run(std::span<const ThreadWork> threads, Picoseconds in_m
                           .end = mapping_.address + static_cast<trace::Address>(mapping_.bytes.count())};
   std::vector<PacedReader> readers = PacedReader::of(
       threads, file, [](const trace::Extent& e) { return e.kind == trace::Kind::weights; }, in_memory, now_);
-  const Picoseconds end = PacedReader::play(std::move(readers), now_ + in_memory,
-                                            [&](PacedReader& reader) { advance(reader, use); });
+  const Picoseconds end = PacedReader::play(std::move(readers), now_ + in_memory, [&](PacedReader& reader) {
+    use.others += others_.until(reader.clock);
+    advance(reader, use);
+  });
+  use.others += others_.until(end);
   use.stall = end - now_ - in_memory;
   now_ = end;
   return use;

@@ -12,6 +12,7 @@
 #include "models/page_cache/page_cache.h"
 #include "models/page_cache/storage_block_device.h"
 #include "models/storage/storage_device.h"
+#include "models/weight_pager/file_readers.h"
 #include "models/weight_pager/paced_reader.h"
 
 namespace kvsim::model {
@@ -21,9 +22,11 @@ struct PagingUse {
   Bytes asked;    ///< in whole pages
   Bytes read;     ///< by the device, ahead or not
   Bytes written;  ///< to the device, of what is swapped out
+  Bytes others;   ///< read by the device for other programs
   std::int64_t major_faults = 0;
   std::int64_t minor_faults = 0;
-  Picoseconds stall;  ///< longer than with all weights in memory
+  std::int64_t requests = 0;  ///< of streamed weights
+  Picoseconds stall;          ///< longer than with all weights in memory
 
   PagingUse& operator+=(const PagingUse& other);
 };
@@ -38,6 +41,8 @@ class WeightPager {
   /// file does not fit the storage.
   WeightPager(const config::DeviceSpec& device, const Mapping& mapping, Bytes memory, std::uint64_t seed);
 
+  /// mlock() of the first bytes, which `memory` has room for. Takes none of the run's time.
+  void lock(Bytes bytes);
   /// What llama.cpp's loader does; without it pages come when they are touched: sequential read-ahead, then
   /// every page is touched in order (FADV_SEQUENTIAL, MAP_POPULATE). Takes none of the run's time.
   void load();
@@ -55,6 +60,7 @@ class WeightPager {
   StorageBlockDevice block_device_;
   PageCache cache_;
   FileId file_;
+  FileReaders others_;
   Picoseconds now_;
 };
 

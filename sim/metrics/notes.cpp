@@ -65,6 +65,11 @@ std::vector<std::string> notes_of(const config::RunSpec& spec) {
   if (config::weight_bytes(config::tensors(spec.model, spec.engine.weights)) <= spec.device.llc.size) {
     notes.push_back("all weights fit into the last-level cache: the roofline, which is DRAM's, is no bound");
   }
+  if (!spec.device.os.readers.empty() && spec.memory.weights != config::WeightBacking::mapped) {
+    notes.emplace_back(
+        "device.os.readers has no effect: without mapped weights nothing is in the page cache that they "
+        "share");
+  }
   const config::EngineSpec plain;
   if (spec.engine.kv_cache == config::KvCacheUse::recomputed && spec.engine.ubatch != plain.ubatch) {
     notes.push_back("engine.ubatch has no effect: without a KV cache a step computes all tokens together");
@@ -74,6 +79,13 @@ std::vector<std::string> notes_of(const config::RunSpec& spec) {
     notes.push_back(
         fmt::format("engine.kv: layers that see a window of {} tokens keep that; the rest follows {}",
                     spec.model.local->window, name(kv)));
+  }
+  if (kv.topk > 0) {
+    notes.push_back(
+        fmt::format("which pages topk reads is drawn: popularity {:g}, reuse {:g} (workload.pages, assumed)",
+                    spec.workload.pages.popularity, spec.workload.pages.reuse));
+  } else if (spec.workload.pages != config::PageUse{}) {
+    notes.emplace_back("workload.pages has no effect: attention reads all tokens, as engine.kv has no topk");
   }
   if (spec.model.latent && spec.engine.kv.v != spec.engine.kv.k) {
     notes.push_back("engine.kv: the format of V has no effect, since latent attention keeps K alone");

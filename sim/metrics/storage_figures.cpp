@@ -5,8 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "configs/spec/kv_spec.h"
 #include "sim/metrics/human.h"
 #include "sim/metrics/summary.h"
+#include "sim/run/in_memory.h"
 #include "sim/run/tiered_kv.h"
 
 namespace kvsim::sim {
@@ -35,7 +37,10 @@ Sums sums_of(const RunRecord& record) {
 }
 
 const char* what_of(const RunRecord& record) {
-  return record.swaps ? "memory" : record.pages ? "weights" : record.streams ? "experts" : "KV";
+  return record.swaps                            ? "memory"
+         : record.pages || record.streams_layers ? "weights"
+         : record.streams                        ? "experts"
+                                                 : "KV";
 }
 
 std::optional<ExpertFigures> experts_of(const config::RunSpec& spec, const RunRecord& record,
@@ -48,6 +53,19 @@ std::optional<ExpertFigures> experts_of(const config::RunSpec& spec, const RunRe
                        .hit_share = static_cast<double>(sums.experts.hits) / std::max(1.0, all),
                        .misses = static_cast<double>(sums.experts.misses) / sums.tokens,
                        .requests = static_cast<double>(sums.experts.requests) / sums.tokens};
+}
+
+std::optional<LayerFigures> layers_of(const RunRecord& record, const Sums& sums) {
+  if (!record.streams_layers) {
+    return std::nullopt;
+  }
+  LayerFigures figures;
+  figures.requests = static_cast<double>(sums.paging.requests) / sums.tokens;
+  for (const model::LedgerItem& item : record.items) {
+    figures.locked += item.name == kLockedName ? item.bytes : Bytes();
+    figures.buffers += item.name == kLayerBuffersName ? item.bytes : Bytes();
+  }
+  return figures;
 }
 
 TierFigures tier_of(const char* name, const model::KvTierHits& hits, Bytes asked) {
@@ -73,7 +91,8 @@ void add_wear(const config::RunSpec& spec, const model::StorageCounters& counter
 
 std::optional<StorageFigures> storage_figures(const config::RunSpec& spec, const RunRecord& record,
                                               const Measurement& decode) {
-  if (!record.pages && !record.streams && !spec.engine.kv_tiers) {
+  const bool reads_weights = record.pages || record.streams || record.streams_layers;
+  if (!reads_weights && !spec.engine.kv_tiers) {
     return std::nullopt;
   }
   const Sums sums = sums_of(record);
@@ -81,14 +100,16 @@ std::optional<StorageFigures> storage_figures(const config::RunSpec& spec, const
   figures.stall_share = decode.part(model::Owner::storage) / decode.picoseconds();
   figures.written_bytes = record.storage.host_written.as_double() / sums.tokens;
   add_wear(spec, record.storage, Picoseconds(std::llround(decode.picoseconds())), figures);
-  if (record.pages || record.streams) {
+  if (reads_weights) {
     const Bytes asked = sums.paging.asked + sums.experts.asked;
     const Bytes read = sums.paging.read + sums.experts.read;
     figures.read_bytes = read.as_double() / sums.tokens;
     figures.hit_share = asked > read ? 1 - ratio(read, asked) : 0;
     figures.major_faults = static_cast<double>(sums.paging.major_faults) / sums.tokens;
-    figures.cliff = record.streams ? 0 : max_context(spec);
+    figures.others_bytes = sums.paging.others.as_double() / sums.tokens;
+    figures.cliff = record.pages && record.total > record.available ? max_context(spec) : 0;
     figures.experts = experts_of(spec, record, sums);
+    figures.layers = layers_of(record, sums);
     return figures;
   }
   const model::KvTierUse& use = sums.tiers;
@@ -113,6 +134,12 @@ void add_tier_notes(const config::RunSpec& spec, std::vector<std::string>& notes
   if (!mapped && (tiers.read_ahead != plain.read_ahead || tiers.lock_current != plain.lock_current)) {
     notes.emplace_back(
         "engine.kv_tiers.read_ahead and lock_current have no effect: direct reads pass the page cache");
+  }
+  if (tiers.format) {
+    notes.push_back(
+        fmt::format("KV that has been read from storage is as precise as {}: `kvsim quality --kv {}` tells "
+                    "what that costs",
+                    name(*tiers.format), name(config::KvSpec{.k = *tiers.format, .v = *tiers.format})));
   }
 }
 

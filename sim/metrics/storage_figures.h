@@ -27,6 +27,13 @@ struct ExpertFigures {
   double requests = 0;
 };
 
+/// Of weights that are streamed layer by layer.
+struct LayerFigures {
+  Bytes locked;         ///< in memory throughout
+  Bytes buffers;        ///< room for layers at work and on their way
+  double requests = 0;  ///< per decode token
+};
+
 /// Per decode token.
 struct StorageFigures {
   std::string part = {};
@@ -42,7 +49,9 @@ struct StorageFigures {
   std::int64_t erases = 0;                       ///< of superblocks, in all decode steps
   std::vector<TierFigures> tiers = {};           ///< empty unless the KV cache is in tiers
   std::optional<ExpertFigures> experts = {};
-  std::int64_t cliff = 0;  ///< tokens of context up to which nothing is read; 0: none
+  std::optional<LayerFigures> layers = {};
+  double others_bytes = 0;  ///< read for other programs
+  std::int64_t cliff = 0;   ///< tokens of context up to which nothing is read; 0: none
 };
 
 /// None unless weights are paged or streamed, memory is swapped, or the KV cache is in tiers. `decode` is the

@@ -10,6 +10,7 @@
 #include "models/os_memory/memory_ledger.h"
 #include "sim/metrics/human.h"
 #include "sim/metrics/notes.h"
+#include "sim/run/in_memory.h"
 #include "sim/run/tiered_kv.h"
 #include "traces/workload/memory_layout.h"
 
@@ -296,8 +297,17 @@ Summary summarise(const config::RunSpec& spec, const RunRecord& record) {
     summary.verdict.notes.emplace_back(
         "the first tokens find what loading left in memory; speed settles over some tens of tokens");
     summary.verdict.message =
-        fmt::format("{} are asked for, of which {} can be used: weights are read from {} again and again",
-                    human(record.total), human(record.available), spec.device.storage->name);
+        record.total > record.available
+            ? fmt::format(
+                  "{} are asked for, of which {} can be used: weights are read from {} again and again",
+                  human(record.total), human(record.available), spec.device.storage->name)
+            : fmt::format(
+                  "{} of {} in use, but other programs' files push weights out, which are read from {} "
+                  "again",
+                  human(record.total), human(record.available), spec.device.storage->name);
+  } else if (record.streams_layers) {
+    summary.verdict.message +=
+        fmt::format("; weights are read from {} layer by layer", spec.device.storage->name);
   }
   return summary;
 }

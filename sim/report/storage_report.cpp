@@ -34,6 +34,15 @@ ordered_json experts_json(const std::optional<ExpertFigures>& e) {
           {"requests_per_token", e->requests}};
 }
 
+ordered_json layers_json(const std::optional<LayerFigures>& l) {
+  if (!l) {
+    return nullptr;
+  }
+  return {{"locked_bytes", l->locked.count()},
+          {"buffer_bytes", l->buffers.count()},
+          {"requests_per_token", l->requests}};
+}
+
 }  // namespace
 
 ordered_json storage_json(const StorageFigures& s) {
@@ -56,7 +65,9 @@ ordered_json storage_json(const StorageFigures& s) {
           {"erases", s.erases},
           {"days_to_endurance", or_null(s.days_to_endurance)},
           {"cliff_tokens", s.cliff},
+          {"others_read_bytes_per_token", s.others_bytes},
           {"experts", experts_json(s.experts)},
+          {"layers", layers_json(s.layers)},
           {"tiers", std::move(tiers)}};
 }
 
@@ -70,6 +81,14 @@ std::string storage_text(const StorageFigures& s, std::int64_t context) {
   if (s.experts) {
     fmt::format_to(out, "  expert cache of {}: {} of the experts were in it; {:.1f} per token were read\n",
                    human(s.experts->cache), percent(s.experts->hit_share), s.experts->misses);
+  }
+  if (s.layers) {
+    fmt::format_to(out, "  layers     read into buffers of {} while others are computed; {} stay in memory\n",
+                   human(s.layers->buffers), human(s.layers->locked));
+  }
+  if (s.others_bytes > 0) {
+    fmt::format_to(out, "  others     {} per token are read for other programs\n",
+                   human(whole(s.others_bytes)));
   }
   for (const TierFigures& t : s.tiers) {
     if (t.share > 0) {

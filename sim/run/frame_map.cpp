@@ -18,8 +18,22 @@ FrameMap::FrameMap(Address address, Bytes bytes, Bytes frames)
 }
 
 Operation FrameMap::placed(const Operation& operation) const {
-  return with_extents(operation,
-                      [this](const Extent& extent, std::vector<Extent>& out) { place(extent, out); });
+  Operation result;
+  place(operation, result);
+  return result;
+}
+
+void FrameMap::place(const Operation& operation, Operation& result) const {
+  result.mark = operation.mark;
+  result.threads.resize(operation.threads.size());
+  for (std::size_t i = 0; i < operation.threads.size(); ++i) {
+    model::ThreadWork& thread = result.threads[i];
+    thread.simd_operations = operation.threads[i].simd_operations;
+    thread.extents.clear();
+    for (const Extent& extent : operation.threads[i].extents) {
+      place(extent, thread.extents);
+    }
+  }
 }
 
 /// A row that is longer than all frames goes through them more than once.

@@ -15,6 +15,8 @@ class FrameMap {
 
   /// The operation at physical addresses. Extents that reach past the last frame go on at the first.
   [[nodiscard]] Operation placed(const Operation& operation) const;
+  /// The same in `result`, another operation, whose room is used again.
+  void place(const Operation& operation, Operation& result) const;
 
  private:
   void place(const trace::Extent& extent, std::vector<trace::Extent>& out) const;

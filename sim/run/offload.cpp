@@ -24,13 +24,21 @@ bool streams_experts(const config::RunSpec& spec) {
 
 config::OsSpec Offload::os_of(const config::RunSpec& spec) {
   config::OsSpec os = spec.device.os;
-  os.swap = streams_experts(spec) ? Bytes() : os.swap;
+  const bool locks = streams_experts(spec) || spec.memory.weights == config::WeightBacking::streamed;
+  os.swap = locks ? Bytes() : os.swap;
   return os;
 }
 
-void Offload::note(const trace::Alloc& alloc) {
+void Offload::note_whole(const trace::Alloc& alloc) {
   if (alloc.backing == trace::Backing::file_mapped) {
     mapping_ = {.address = alloc.address, .bytes = alloc.bytes};
+  } else if (is_streamed(spec_, alloc)) {
+    layers_.emplace(spec_, alloc);
+  }
+}
+
+void Offload::note(const trace::Alloc& alloc) {
+  if (alloc.backing != trace::Backing::anonymous) {
     return;
   }
   largest_ = alloc.bytes > largest_.bytes ? alloc : largest_;
@@ -40,8 +48,14 @@ void Offload::note(const trace::Alloc& alloc) {
   }
 }
 
-std::optional<BrokenLimit> Offload::begin_step(const model::MemoryLedger& ledger) {
-  if (!ledger.pages()) {
+std::optional<BrokenLimit> Offload::begin_step(const trace::Mark& mark, const model::MemoryLedger& ledger) {
+  decodes_ = mark.phase == trace::Phase::decode;
+  if (layers_) {
+    layers_->begin_step(mark);
+    return std::nullopt;
+  }
+  lacks_ = lacks_ || ledger.pages();
+  if (!lacks_ && (spec_.device.os.readers.empty() || mapping_.bytes == Bytes())) {
     return std::nullopt;
   }
   const bool swaps = ledger.swaps() && ledger.file_mapped() == Bytes();
@@ -63,11 +77,16 @@ std::optional<BrokenLimit> Offload::begin_paging(const model::MemoryLedger& ledg
         .token = std::nullopt};
   }
   if (!pager_) {
-    pager_.emplace(spec_.device, mapping_, left, static_cast<std::uint64_t>(spec_.run.seed));
+    const Bytes locked = std::min(spec_.memory.locked, mapping_.bytes);
+    const Bytes memory = left + locked;
+    pager_.emplace(spec_.device, mapping_, memory, static_cast<std::uint64_t>(spec_.run.seed));
+    pager_->lock(locked);
     if (spec_.memory.load == config::MapLoad::populated) {
       pager_->load();
     }
-    frames_.emplace(mapping_.address, mapping_.bytes, left);
+    if (memory < mapping_.bytes) {
+      frames_.emplace(mapping_.address, mapping_.bytes, memory);
+    }
   }
   return std::nullopt;
 }
@@ -96,17 +115,21 @@ std::optional<BrokenLimit> Offload::begin_swapping(const model::MemoryLedger& le
 model::StorageCounters Offload::storage_counters() const {
   return pager_     ? pager_->storage().counters()
          : swapped_ ? swapped_->storage().counters()
+         : layers_  ? layers_->storage().counters()
                     : model::StorageCounters{};
 }
 
 Bytes Offload::end() const {
   Bytes end = dram_capacity(spec_.device) + (pager_ ? mapping_.bytes : Bytes());
   end = swapped_ ? std::max(end, anonymous_end_) : end;
+  end = layers_ ? layers_->end() : end;
   return experts_ ? std::max(end, experts_->end()) : end;
 }
 
 Operation Offload::placed(const Operation& operation) {
-  Operation result = experts_ ? experts_->placed(operation) : operation;
+  Operation result = experts_  ? experts_->placed(operation)
+                     : layers_ ? layers_->placed(operation)
+                               : operation;
   return frames_ ? frames_->placed(result) : result;
 }
 
@@ -116,7 +139,10 @@ Offload::Use Offload::done(const Operation& operation, Picoseconds took) {
     use.paging = pager_->run(operation.threads, took);
   } else if (swapped_) {
     use.paging = swapped_->run(operation.threads, took);
+  } else if (layers_) {
+    use.paging = layers_->run(operation, took);
   }
+  read_again_ = read_again_ || (pager_ && decodes_ && use.paging.read > Bytes());
   if (experts_) {
     use.experts = experts_->done(operation, took + use.paging.stall);
   }

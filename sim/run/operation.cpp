@@ -81,21 +81,14 @@ std::vector<Extent> some_rounds(const std::vector<Extent>& extents, double fract
 }  // namespace
 
 Bytes model_bytes(const Operation& operation) {
-  std::vector<model::ThreadWork> reads(1);
   Bytes written;
   for (const model::ThreadWork& thread : operation.threads) {
-    for (const Extent& extent : thread.extents) {
-      if (extent.kind != trace::Kind::weights && extent.kind != trace::Kind::kv) {
-        continue;
-      }
-      if (extent.access == trace::Access::read) {
-        reads[0].extents.push_back(extent);
-      } else {
-        written += total_bytes(extent);
-      }
+    for (const trace::Extent& extent : thread.extents) {
+      const bool counts = extent.kind == trace::Kind::weights || extent.kind == trace::Kind::kv;
+      written += counts && extent.access == trace::Access::write ? total_bytes(extent) : Bytes();
     }
   }
-  return model::bytes_read_once(reads) + written;
+  return model::bytes_read_once(operation.threads, {trace::Kind::weights, trace::Kind::kv}) + written;
 }
 
 Operation window_of(const Operation& operation, double fraction, double at) {
@@ -159,8 +152,13 @@ model::ThreadWork& OperationReader::thread(Stream stream) {
         "cores, or record with fewer threads",
         stream.value(), cores_));
   }
-  if (operation_.threads.size() <= stream.pos()) {
-    operation_.threads.resize(stream.pos() + 1);
+  while (operation_.threads.size() <= stream.pos()) {
+    if (spare_.empty()) {
+      operation_.threads.emplace_back();
+    } else {
+      operation_.threads.push_back(std::move(spare_.back()));
+      spare_.pop_back();
+    }
   }
   return operation_.threads[stream.pos()];
 }
@@ -190,6 +188,20 @@ void OperationReader::check_step(const Mark& mark) {
   }
 }
 
+/// In the room of the last one, which its user has done with.
+void OperationReader::begin_operation(const Mark& mark) {
+  if (auto* last = std::get_if<Operation>(&item_)) {
+    std::swap(operation_.threads, last->threads);
+  }
+  operation_.mark = mark;
+  for (model::ThreadWork& thread : operation_.threads) {
+    thread.extents.clear();
+    thread.simd_operations = 0;
+    spare_.push_back(std::move(thread));
+  }
+  operation_.threads.clear();
+}
+
 const OperationReader::Item* OperationReader::next() {
   bool in_operator = false;
   while (at_ < batch_.size() || refill()) {
@@ -198,7 +210,11 @@ const OperationReader::Item* OperationReader::next() {
     const bool access =
         std::holds_alternative<Extent>(record) || std::holds_alternative<trace::Compute>(record);
     if (in_operator && !access) {
-      item_ = std::move(operation_);
+      if (auto* last = std::get_if<Operation>(&item_)) {
+        std::swap(*last, operation_);
+      } else {
+        item_ = std::move(operation_);
+      }
       return &item_;
     }
     if (!in_operator && access) {
@@ -222,7 +238,7 @@ const OperationReader::Item* OperationReader::next() {
         item_ = *mark;
         return &item_;
       }
-      operation_ = {.mark = *mark, .threads = {}};
+      begin_operation(*mark);
       in_operator = true;
     }
   }

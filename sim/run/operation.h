@@ -55,6 +55,7 @@ class OperationReader {
   [[nodiscard]] bool refill();
   void take(const trace::Extent& extent);
   void take(const trace::Compute& compute);
+  void begin_operation(const trace::Mark& mark);
   model::ThreadWork& thread(Stream stream);
   void check_step(const trace::Mark& mark);
 
@@ -66,6 +67,7 @@ class OperationReader {
   bool in_step_ = false;
   Item item_;
   Operation operation_;
+  std::vector<model::ThreadWork> spare_;  ///< for their extents' room
 };
 
 }  // namespace kvsim::sim

@@ -53,9 +53,10 @@ struct RunRecord {
   Bytes total;  ///< of both
   Bytes peak;   ///< held at most
   Bytes available;
-  bool pages = false;    ///< weights are read from storage again and again
-  bool swaps = false;    ///< anonymous memory goes to the swap area and back
-  bool streams = false;  ///< experts are
+  bool pages = false;           ///< weights are read from storage again and again
+  bool swaps = false;           ///< anonymous memory goes to the swap area and back
+  bool streams = false;         ///< experts are
+  bool streams_layers = false;  ///< weights are, layer by layer
   /// What it did in decode steps; all 0 unless weights are paged or the KV cache is in tiers.
   model::StorageCounters storage{};
   std::vector<StepResult> steps;

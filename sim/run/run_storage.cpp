@@ -11,15 +11,14 @@
 namespace kvsim::sim {
 
 void RunStorage::note(const trace::Alloc& part) {
-  if (part.backing != trace::Backing::device_contiguous) {
-    offload_.note(part);
-  }
+  offload_.note(part);
 }
 
 void RunStorage::note_whole(const trace::Alloc& alloc) {
   if (sim::is_tiered(spec_, alloc)) {
     tiers_.emplace(spec_, alloc);
   }
+  offload_.note_whole(alloc);
 }
 
 Bytes RunStorage::end() const {
@@ -42,11 +41,15 @@ std::optional<BrokenLimit> RunStorage::begin_step(const trace::Mark& mark,
   if (tiers_ && mark.phase == trace::Phase::probe) {
     tiers_->place(mark.depth);
   }
-  return offload_.begin_step(ledger);
+  return offload_.begin_step(mark, ledger);
 }
 
-Operation RunStorage::placed(const Operation& operation) {
-  return tiers_ ? tiers_->placed(operation) : offload_.placed(operation);
+const Operation& RunStorage::placed(const Operation& operation) {
+  if (tiers_) {
+    return tiers_->placed(operation);
+  }
+  placed_ = offload_.placed(operation);
+  return placed_;
 }
 
 RunStorage::Cost RunStorage::wait(const Operation& operation, double picoseconds) {
@@ -54,13 +57,13 @@ RunStorage::Cost RunStorage::wait(const Operation& operation, double picoseconds
   if (tiers_) {
     const TieredKv::Cost cost = tiers_->run(operation, took);
     const Picoseconds stall(std::llround(cost.time.picoseconds()));
-    return {.time = cost.time + landed(cost.use.device.bytes, picoseconds, stall), .tiers = cost.use};
+    return {.time = cost.time + landed(cost.use.landed, picoseconds, stall), .tiers = cost.use};
   }
   const Offload::Use use = offload_.done(operation, took);
   model::TimeAccount account;
   account.add(model::Owner::storage, use.stall());
   return {.time = Measurement(account, {}, {}) +
-                  landed(use.paging.read + use.experts.read, picoseconds, use.stall()),
+                  landed(use.paging.read + use.paging.others + use.experts.read, picoseconds, use.stall()),
           .paging = use.paging,
           .experts = use.experts};
 }

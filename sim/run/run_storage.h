@@ -30,8 +30,9 @@ class RunStorage {
   [[nodiscard]] bool any() const { return tiers_ || offload_.any(); }
   [[nodiscard]] bool is_tiered() const { return tiers_.has_value(); }
   [[nodiscard]] const Offload& offload() const { return offload_; }
-  /// The operation at physical addresses, without what SRAM serves.
-  [[nodiscard]] Operation placed(const Operation& operation);
+  /// The operation at physical addresses, without what SRAM serves; valid until the next call, and as long as
+  /// `operation`.
+  [[nodiscard]] const Operation& placed(const Operation& operation);
 
   struct Cost {
     Measurement time;
@@ -57,6 +58,7 @@ class RunStorage {
   const config::RunSpec& spec_;
   Offload offload_;
   std::optional<TieredKv> tiers_;
+  Operation placed_;       ///< by `offload_`
   Bytes read_;             ///< in this step,
   double time_ = 0;        ///< which has lasted so many picoseconds
   BytesPerSecond before_;  ///< rate of the step before

@@ -16,6 +16,7 @@
 #include "models/os_memory/memory_ledger.h"
 #include "sim/metrics/human.h"
 #include "sim/run/budget.h"
+#include "sim/run/in_memory.h"
 #include "sim/run/operation.h"
 #include "sim/run/run_storage.h"
 #include "sim/run/sampler.h"
@@ -211,7 +212,7 @@ class Runner : public sc_core::sc_module {
       record_.broken->token = generated();
       return false;
     }
-    record_.pages = storage_.offload().pages();
+    record_.streams_layers = storage_.offload().streams_layers();
     record_.swaps = storage_.offload().swaps();
     record_.streams = storage_.offload().streams();
     reader_.set_end(storage_.end());
@@ -247,6 +248,7 @@ class Runner : public sc_core::sc_module {
     if (storage_.any()) {
       pay(storage_.end_step(), trace::Operator::kv_append);
     }
+    record_.pages = storage_.offload().pages();
     const trace::Phase phase = record_.steps.back().mark.phase;
     if (phase == trace::Phase::decode) {
       record_.storage = storage_.counters() - before_decode_;

@@ -50,6 +50,7 @@ class Samples {
   Measurement sum_;
   Measurement mean_;
   Measurement squared_deviations_;  ///< their sums, by Welford's method
+  double half_width_ = 0;           ///< of the time
 };
 
 class Sampler {

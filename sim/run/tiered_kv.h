@@ -17,8 +17,9 @@ namespace kvsim::sim {
 /// Whether the allocation is of a KV cache that is in tiers.
 [[nodiscard]] bool is_tiered(const config::RunSpec& spec, const trace::Alloc& alloc);
 
-/// What memory has of an allocation: of a KV cache in tiers its budget, and room for blocks on their way.
-[[nodiscard]] std::vector<trace::Alloc> in_memory(const config::RunSpec& spec, const trace::Alloc& alloc);
+/// What memory has of it: its budget, and room for blocks on their way. Precondition: is_tiered().
+[[nodiscard]] std::vector<trace::Alloc> tiers_in_memory(const config::RunSpec& spec,
+                                                        const trace::Alloc& alloc);
 
 /// Whether the device's storage has room for the file. Precondition: is_tiered().
 [[nodiscard]] bool file_fits(const config::RunSpec& spec, const trace::Alloc& alloc);
@@ -56,7 +57,8 @@ class TieredKv {
   Bytes bytes_;
   model::KvTiers tiers_;
   std::optional<FrameMap> frames_;
-  Operation placed_;
+  Operation placed_;  ///< without what SRAM serves
+  Operation framed_;  ///< at physical addresses
   Picoseconds sram_;  ///< of the operation last placed
 };
 

@@ -30,9 +30,10 @@ constexpr double kNothing = 1e-6;
 
 }  // namespace
 
-/// From the fastest state, alone and cool, to the one that the board is in, a cause at a time.
+/// From the fastest state, alone, cool and with all in memory, to the one that the board is in, a cause at a
+/// time.
 std::vector<Slowdown::Stage> Slowdown::stages(const model::Board& board) const {
-  std::vector<Stage> stages{{"", states_.fastest_alone()}, {"contention", states_.fastest()}};
+  std::vector<Stage> stages{{"paging", states_.fastest_alone()}, {"contention", states_.fastest()}};
   for (std::size_t i = 0; i < kSteps.size(); ++i) {
     // Clocks that are held down by later causes are still at their fastest.
     const auto holds = [&](ClockLimit limit) {
@@ -52,7 +53,8 @@ TokenCosts Slowdown::look(const model::Board& board, std::int64_t depth, double 
   std::ranges::transform(all, std::back_inserter(states), &Stage::state);
   table_.prepare(states);
   TokenCosts costs{.picoseconds = picoseconds, .causes = {}};
-  double before = table_.at(states.front()).token_picoseconds(depth);
+  const Window& alone = table_.at(states.front());
+  double before = alone.token_picoseconds(depth) * (1 - alone.phase.storage_share);
   const auto step = [&](const char* cause, double now) {
     if (std::abs(now - before) > kNothing * now) {
       costs.causes.push_back({.cause = cause, .picoseconds = now - before, .first_at = board.now()});

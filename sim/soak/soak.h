@@ -27,9 +27,10 @@ struct TimelineRow {
   std::vector<std::string> rules;  ///< at work: sensor and what it does
 };
 
-/// Of the time that tokens took beyond what they take at the fastest clocks, alone and cool.
+/// Of the time that tokens took beyond what they take at the fastest clocks, alone, cool and with all in
+/// memory.
 struct SlowdownCause {
-  std::string cause;  ///< contention, governor, over_current, supply, heat, refresh, rules
+  std::string cause;  ///< paging, contention, governor, over_current, supply, heat, refresh, rules
   double share = 0;   ///< of all tokens' time
   Picoseconds first_at;
 };

@@ -112,6 +112,10 @@ TEST(SwapCli, AnonymousMemoryThatDoesNotFitIsSwapped) {
   EXPECT_LT(json["storage"]["read_bytes_per_token"], 1.4e9);
   EXPECT_GT(json["storage"]["major_faults_per_token"], 1000);
   EXPECT_GT(json["storage"]["stall_share"], 0.5);
+  EXPECT_GT(json["storage"]["write_bytes_per_token"], 0);
+  EXPECT_NEAR(json["storage"]["waf"].get<double>(), 1, 0.1)
+      << "written in order; some is in the drive's buffer";
+  EXPECT_GT(json["storage"]["days_to_endurance"], 1);
   const nlohmann::json little = run(with(arguments, {"device.os.swap=100 MiB"}));
   EXPECT_FALSE(little["verdict"]["fits"]) << "memory and area together are too small";
 }

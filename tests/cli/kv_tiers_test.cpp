@@ -104,6 +104,55 @@ TEST(KvTiersCli, AWindowKeepsWhatIsReadFlat) {
   EXPECT_LT(fits["storage"]["read_bytes_per_token"], 128 * kToken);
 }
 
+/// 72 B in place of 256 for a head's 64 numbers of K and V, in whole blocks and whole batches.
+TEST(KvTiersCli, FewerBitsInTheFileAreFewerBytesReadAndWritten) {
+  const Texts blocks = {"engine.kv_tiers.block=256", "engine.kv_tiers.write_batch=32"};
+  const nlohmann::json f16 = json_of(blocks);
+  const nlohmann::json q4 = json_of({blocks[0], blocks[1], "engine.kv_tiers.format=q4_0"});
+  const double share = 72.0 / 256;
+  EXPECT_DOUBLE_EQ(f16["storage"]["write_bytes_per_token"], kToken);
+  EXPECT_DOUBLE_EQ(q4["storage"]["write_bytes_per_token"], share * kToken);
+  EXPECT_DOUBLE_EQ(q4["storage"]["read_bytes_per_token"],
+                   share * f16["storage"]["read_bytes_per_token"].get<double>());
+  EXPECT_EQ(q4["storage"]["hit_share"], f16["storage"]["hit_share"]);
+  EXPECT_LT(q4["storage"]["stall_share"], f16["storage"]["stall_share"]);
+  EXPECT_THAT(q4["verdict"]["notes"].dump(), HasSubstr("kvsim quality --kv q4_0"));
+}
+
+/// Pages of 16 tokens are blocks. In memory are 16 of 32 to 34 in each layer.
+TEST(KvTiersCli, WhereAttentionChoosesPagesOthersStayOnStorage) {
+  const auto run = [](const std::string& placement, const std::string& reuse) {
+    return json_of({"engine.kv=f16+topk=64", "engine.kv_tiers.block=16",
+                    "engine.kv_tiers.placement=" + placement, "workload.pages.reuse=" + reuse,
+                    "engine.kv_tiers.prefetch=0"});
+  };
+  const nlohmann::json age = run("age", "0.8");
+  const nlohmann::json score = run("score", "0.8");
+  const double all = 17 * 16 * kToken;
+  EXPECT_GT(age["storage"]["read_bytes_per_token"], 0.1 * all);
+  EXPECT_LT(age["storage"]["read_bytes_per_token"], 0.5 * all);
+  EXPECT_LT(score["storage"]["read_bytes_per_token"],
+            0.7 * age["storage"]["read_bytes_per_token"].get<double>());
+  EXPECT_GT(score["storage"]["hit_share"], age["storage"]["hit_share"]);
+  EXPECT_LT(run("score", "1")["storage"]["read_bytes_per_token"],
+            0.5 * score["storage"]["read_bytes_per_token"].get<double>())
+      << "what is read again and again is in memory";
+  EXPECT_THAT(score["verdict"]["notes"].dump(), HasSubstr("which pages topk reads is drawn"));
+  double bounds = 0;
+  for (const auto& item : score["memory"]["items"]) {
+    bounds += item["name"] == "bounds of KV pages" ? item["bytes"].get<double>() : 0;
+  }
+  EXPECT_DOUBLE_EQ(bounds, 768 / 16 * 22 * 4 * 64 * 4) << "pages, layers, heads, channels, two in F16";
+}
+
+/// Where the bounds of a page are no whole number of cells, other contexts are told apart all the same.
+TEST(KvTiersCli, BoundsOfPagesHaveTheirOwnSize) {
+  const nlohmann::json json =
+      json_of({"engine.kv=q8_0+topk=64", "engine.kv_tiers.block=256", "workload.generate=2"});
+  EXPECT_TRUE(json["verdict"]["fits"]);
+  EXPECT_EQ(json["storage"]["cliff_tokens"], 256);
+}
+
 TEST(KvTiersCli, FidelitiesAgree) {
   const nlohmann::json automatic = json_of({"workload.generate=4"});
   const nlohmann::json train = json_of({"workload.generate=4", "run.fidelity=train"});

@@ -29,6 +29,22 @@ TEST(TierLessons, C11TheFarthestTierDecides) {
   EXPECT_NEAR(near.p50 / without, 1, 0.02) << "SRAM is worth little where weights are read from DRAM";
 }
 
+/// C11: fewer bits in flash pay as they are fewer; by score half is read.
+TEST(TierLessons, C11FewerBitsInFlashAndScoresPay) {
+  const auto at4096 = [](const Changes& changes) {
+    return measure_tiers_run("c11_three_tiers",
+                             at_depth(4096) + Changes{"engine.kv_tiers.sram=0 B"} + changes);
+  };
+  const TierRun f16 = at4096({"engine.kv_tiers.block=512"});
+  const TierRun q4 = at4096({"engine.kv_tiers.block=512", "engine.kv_tiers.format=q4_0"});
+  EXPECT_NEAR(q4.read / f16.read, 72.0 / 256, 1e-3);
+  EXPECT_LT(q4.p50, 0.5 * f16.p50);
+  const TierRun age = at4096({"engine.kv=f16+topk=512"});
+  const TierRun score = at4096({"engine.kv=f16+topk=512", "engine.kv_tiers.placement=score"});
+  EXPECT_NEAR(score.read / age.read, 0.54, 0.08);
+  EXPECT_LT(score.p50, 0.7 * age.p50);
+}
+
 /// D1: "18 ms to 217 ms past 512 tokens at 40 MB/s": ten times slower already at twice the tokens.
 TEST(TierLessons, D1SerialNandIsACliff) {
   const double before = measure_tiers_run("d1_spi_nand", at_depth(256)).p50;

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <sstream>
 #include <vector>
 
 #include <fmt/format.h>
@@ -13,6 +11,7 @@
 #include "configs/spec/resolve.h"
 #include "models/board/board.h"
 #include "models/board/board_parts.h"
+#include "tests/validation/heat_data.h"
 
 namespace kvsim::testing {
 namespace {
@@ -23,32 +22,6 @@ using model::Board;
 constexpr std::size_t kBig0 = 0;
 constexpr std::size_t kBig1 = 1;
 constexpr std::size_t kLittle = 2;
-
-using Row = std::vector<double>;
-
-/// A table of numbers below a line of names.
-std::vector<Row> read_table(const std::string& name) {
-  const std::string path = fmt::format("{}/tests/data/heat/{}.csv", KVSIM_SOURCE_DIR, name);
-  std::ifstream file(path);
-  check(file.is_open(), "the data of the tests is there");
-  std::vector<Row> rows;
-  std::string line;
-  std::getline(file, line);
-  while (std::getline(file, line)) {
-    std::istringstream fields(line);
-    Row row;
-    for (std::string field; std::getline(fields, field, ',');) {
-      row.push_back(std::stod(field));
-    }
-    rows.push_back(row);
-  }
-  check(rows.size() > 1, "the table has rows");
-  return rows;
-}
-
-Picoseconds time_of(double seconds) {
-  return Picoseconds(std::llround(seconds * 1e12));
-}
 
 /// The x between two bounds at which a function with one minimum has it.
 template <class Function>
@@ -92,23 +65,11 @@ void orin_soak(const HeatReport& report) {
                rms <= 0.6);
 }
 
-config::ThermalLinkSpec& link_to_ambient(config::DeviceSpec& device, const std::string& from) {
-  for (config::ThermalCaseSpec& each : device.thermal->cases) {
-    for (config::ThermalLinkSpec& link : each.links) {
-      if (each.name == device.thermal->case_name && link.from == from && link.to == config::kAmbient) {
-        return link;
-      }
-    }
-  }
-  check(false, "the link exists");
-  return device.thermal->cases.front().links.front();
-}
-
 /// sbc-bench sets all governors to performance.
 config::DeviceSpec rock_5a(double resistance) {
   config::DeviceSpec device = config::load_device("rk3588_4gb");
   device.thermal->case_name = "bare";
-  link_to_ambient(device, "board").resistance = KelvinPerWatt(resistance);
+  link_of(device, "board", config::kAmbient).resistance = KelvinPerWatt(resistance);
   for (config::ClockDomainSpec& domain : device.clocks->domains) {
     domain.governor = config::ClockGovernor::performance;
   }
@@ -222,7 +183,7 @@ struct PiRun {
 /// Twenty minutes of decoding on four cores, of which the last five are looked at.
 PiRun run_pi(double resistance) {
   config::DeviceSpec device = config::load_device("raspberry_pi_500");
-  link_to_ambient(device, "board").resistance = KelvinPerWatt(resistance);
+  link_of(device, "board", config::kAmbient).resistance = KelvinPerWatt(resistance);
   Board board(device);
   Activity activity;
   activity.domains = {{.busy = 1, .busiest = 1, .intensity = 1}};
@@ -273,6 +234,7 @@ void measure_heat(const HeatReport& report) {
   orin_soak(report);
   rock_bare(report);
   pi_500(report);
+  iphone(report);
 }
 
 }  // namespace kvsim::testing

@@ -92,13 +92,21 @@ class Kernel {
     constexpr auto kPage = static_cast<std::uint32_t>(config::kTopkPage);
     const std::uint32_t pages = (cells + kPage - 1) / kPage;
     cache_.read_bounds({.layer = task_.layer, .head = head}, pages, task_.stream, sink);
-    const std::vector<float> scores =
-        cache_.has_payload() ? page_bounds(head, cells) : page_masses(head, cells);
-    const std::vector<std::uint32_t> best = best_pages(scores, cache_.shape().spec.topk / kPage);
+    const auto wanted = static_cast<std::uint32_t>(cache_.shape().spec.topk / kPage);
     std::vector<CellRun> runs;
-    for (const std::uint32_t page : best) {
+    const auto add = [&](std::uint32_t page) {
       const std::uint32_t first = page * kPage;
       runs.push_back({.first = first, .count = std::min(kPage, cells - first)});
+    };
+    if (!cache_.has_payload() && values_.pages != nullptr) {
+      std::ranges::for_each(
+          values_.pages->choose(
+              {.layer = task_.layer, .head = head, .query = task_.first, .pages = pages, .wanted = wanted}),
+          add);
+    } else {
+      std::ranges::for_each(
+          best_pages(cache_.has_payload() ? page_bounds(head, cells) : page_masses(head, cells), wanted),
+          add);
     }
     return runs;
   }
@@ -185,29 +193,47 @@ class Kernel {
     return resident && resident->token <= query && cache_.policy().sees(query, resident->token);
   }
 
-  /// The runs of `cells` that one of the queries sees: what has left a cell is not read again.
-  std::vector<CellRun> seen(Head head, KvPoolKind pool, QueryTile queries, CellRun cells) const {
+  /// Whether one query sees every token that is kept: as many as it sees are. What it sees has not left.
+  bool sees_all(const KvLane& lane, QueryTile queries) const {
+    return queries.count == 1 && cache_.policy().seen_by(position(queries.first)) == lane.size();
+  }
+
+  /// The runs of `cells` that one of the queries sees: what has left a cell is not read again. Valid until
+  /// the next call.
+  const std::vector<CellRun>& seen(Head head, KvPoolKind pool, QueryTile queries, CellRun cells) {
     const KvLane& lane = cache_.lane(task_.layer, head);
+    runs_.clear();
     if (lane.in_order() && !cache_.policy().budget()) {
-      return {cells};
+      runs_.push_back(cells);
+      return runs_;
+    }
+    if (sees_all(lane, queries)) {
+      const std::uint32_t stop = cells.first + cells.count;
+      for (const CellRun& run : lane.runs(pool)) {
+        const std::uint32_t first = std::max(run.first, cells.first);
+        const std::uint32_t end = std::min(run.first + run.count, stop);
+        if (first < end) {
+          runs_.push_back({.first = first, .count = end - first});
+        }
+      }
+      return runs_;
     }
     // What a query of the tile sees, the first one sees or it is new: tokens come into sight once, and leave
     // it once.
     const Token oldest = position(queries.first), newest = position(queries.first + queries.count - 1);
-    std::vector<CellRun> runs;
     for (std::uint32_t cell = cells.first; cell < cells.first + cells.count; ++cell) {
       const auto& resident = lane.at({.pool = pool, .index = cell});
       const bool new_to_some = resident && resident->token > oldest && resident->token <= newest;
       if (!new_to_some && !sees(oldest, resident)) {
         continue;
       }
-      if (!runs.empty() && runs.back().first + runs.back().count == cell) {
-        ++runs.back().count;
+      if (!runs_.empty() && runs_.back().first + runs_.back().count == cell) {
+        ++runs_.back().count;
       } else {
-        runs.push_back({.first = cell, .count = 1});
+        runs_.push_back({.first = cell, .count = 1});
       }
     }
-    return runs;
+    return runs_;
   }
 
   void read(Head head, KvPoolKind pool, CellRun cells, AccessSink& sink) const {
@@ -389,6 +415,7 @@ class Kernel {
   std::vector<float> numbers_;  // of K or V, of the tile in hand: [cell][head_dim]
   std::vector<float> scores_;   // of the tile in hand: [query][head of the group][cell]
   std::vector<SeenTile> seen_;
+  std::vector<CellRun> runs_;
   std::vector<KvCell> cells_;
   std::vector<Token> tokens_;
   std::vector<float> mass_;

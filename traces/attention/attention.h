@@ -10,6 +10,7 @@
 #include "configs/units/index.h"
 #include "traces/attention/mass.h"
 #include "traces/attention/method.h"
+#include "traces/attention/page_source.h"
 #include "traces/kv_cache/kv_cache.h"
 #include "traces/record/source.h"
 
@@ -68,6 +69,7 @@ struct AttentionValues {
   std::span<float> out{};
   MassSink* mass = nullptr;            ///< hears of every query's weights, if wanted
   const MassSource* source = nullptr;  ///< gives the weights where none are computed; null: SyntheticMass
+  PageSource* pages = nullptr;  ///< chooses pages where none are computed; null: those with most of `source`
 };
 
 /// (query, cached token) pairs that the causal mask lets through, for one query head.

@@ -23,6 +23,14 @@ struct KvCell {
   auto operator<=>(const KvCell&) const = default;
 };
 
+/// Cells of a pool side by side.
+struct CellRun {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+
+  bool operator==(const CellRun&) const = default;
+};
+
 struct Resident {
   Token token{};
   float score = 0;  ///< what attention has said of it so far; the policy knows what it means
@@ -47,6 +55,9 @@ class KvLane {
   [[nodiscard]] const std::optional<Resident>& at(KvCell cell) const {
     return cells(cell.pool).residents[cell.index];
   }
+  /// The cells in use, in order: found once after each change, as all heads and layers of a step ask for
+  /// them.
+  [[nodiscard]] const std::vector<CellRun>& runs(KvPoolKind pool) const;
   void credit(KvCell cell, float score) { cells(cell.pool).residents[cell.index]->score += score; }
   /// Every token's cell has its number, and none is missing: what was first in has never been out.
   [[nodiscard]] bool in_order() const { return in_order_; }
@@ -57,6 +68,7 @@ class KvLane {
   struct Cells {
     std::vector<std::optional<Resident>> residents;
     std::vector<std::uint32_t> free;  // a heap, the lowest on top
+    mutable std::optional<std::vector<CellRun>> runs;
   };
   [[nodiscard]] const Cells& cells(KvPoolKind pool) const { return cells_[static_cast<std::size_t>(pool)]; }
   [[nodiscard]] Cells& cells(KvPoolKind pool) { return cells_[static_cast<std::size_t>(pool)]; }

@@ -11,6 +11,7 @@
 
 #include "configs/spec/kv_format.h"
 #include "configs/units/index.h"
+#include "traces/kv_cache/kv_lane.h"
 #include "traces/kv_cache/kv_shape.h"
 #include "traces/record/source.h"
 #include "traces/simd/simd.h"
@@ -20,11 +21,6 @@ namespace kvsim::trace {
 enum class KvPayload : std::uint8_t {
   none,     ///< book-keeping only
   numbers,  ///< holds what is appended, in the cache's formats
-};
-
-struct CellRun {
-  std::uint32_t first = 0;
-  std::uint32_t count = 0;
 };
 
 /// One side of one head in one layer.

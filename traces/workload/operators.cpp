@@ -317,7 +317,7 @@ void OperatorEmitter::attend_walk(const Attend& work, const Walk& walk, Stream s
           .queries = rows_.count,
           .kv_heads = walk.kv_heads,
           .stream = stream},
-         {}, sink);
+         {.pages = &pages_}, sink);
 }
 
 /// Cells behind those in use, up to a multiple of the padding: what a kernel reads that masks them

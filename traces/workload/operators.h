@@ -12,6 +12,7 @@
 #include "traces/record/source.h"
 #include "traces/workload/expert_router.h"
 #include "traces/workload/graph.h"
+#include "traces/workload/page_chooser.h"
 
 namespace kvsim::trace {
 
@@ -49,9 +50,14 @@ struct StepRows {
 
 class OperatorEmitter {
  public:
-  /// `caches`, one per class of layers, and `router` outlive the emitter.
-  OperatorEmitter(const OperatorSettings& settings, std::span<KvCache> caches, ExpertRouter& router)
-      : settings_(settings), caches_(caches), router_(router) {}
+  /// What is drawn for want of a text.
+  struct Draws {
+    ExpertRouter& router;
+    PageChooser& pages;
+  };
+  /// `caches`, one per class of layers, and `draws` outlive the emitter.
+  OperatorEmitter(const OperatorSettings& settings, std::span<KvCache> caches, const Draws& draws)
+      : settings_(settings), caches_(caches), router_(draws.router), pages_(draws.pages) {}
 
   /// One thread's part of an operator: its extents, then its Compute. A thread without a share has neither.
   void emit(const Node& node, const StepRows& rows, std::int64_t thread, AccessSink& sink);
@@ -83,6 +89,7 @@ class OperatorEmitter {
   OperatorSettings settings_;
   std::span<KvCache> caches_;
   ExpertRouter& router_;
+  PageChooser& pages_;
   StepRows rows_;
   Layer layer_;
   std::vector<ExpertGroup> groups_;  ///< of the layer's experts, since its choice

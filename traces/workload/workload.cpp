@@ -85,6 +85,7 @@ class LlmWorkload::Impl {
         graph_(make_graph(run)),
         caches_(make_caches(run)),
         router_(run.model, run.workload.experts, run.seed),
+        pages_(run.workload.pages, run.seed),
         recomputed_(run.engine.kv_cache == config::KvCacheUse::recomputed),
         emitter_({.threads = run.workload.threads,
                   .columns = run.engine.prefill_columns,
@@ -92,7 +93,7 @@ class LlmWorkload::Impl {
                   .kv_tile = run.engine.kv_tile,
                   .kv_walk = run.engine.kv_walk,
                   .kv_read_padding = run.engine.kv_read_padding},
-                 caches_, router_) {}
+                 caches_, {.router = router_, .pages = pages_}) {}
 
   bool next(std::vector<Record>& batch) {
     batch.clear();
@@ -267,6 +268,7 @@ class LlmWorkload::Impl {
   std::vector<Node> graph_;
   std::vector<KvCache> caches_;  ///< by class of layers
   ExpertRouter router_;
+  PageChooser pages_;
   bool recomputed_;
   std::int64_t depth_ = 0;  ///< tokens of the steps begun so far
   OperatorEmitter emitter_;
