@@ -102,12 +102,13 @@ Value& element(Value& list, std::string_view step, const SourceLocation& where) 
   return list.items[*index];
 }
 
-/// What is neither a list nor a map becomes a map: a name one that extends it.
+/// What is neither a list nor a map becomes a map: a name one that extends it, unless it says that there is
+/// none.
 void make_container(Value& value, const SourceLocation& where) {
   if (value.is_list() || value.is_map()) {
     return;
   }
-  value = value.is_scalar() ? extend_name(value, map_value(where)) : map_value(where);
+  value = value.is_scalar() && value.text != "none" ? extend_name(value, map_value(where)) : map_value(where);
 }
 
 /// Sets what the path leads to, from its step `first` on.

@@ -75,6 +75,7 @@ TEST(Override, ReplacesAddsAndDescends) {
   EXPECT_EQ(set("{a: 1}", "b=[1,2]"), "a: 1\nb: [1, 2]\n");
   EXPECT_EQ(set("{a: 1}", "b={c: 2}"), "a: 1\nb:\n  c: 2\n");
   EXPECT_EQ(set("{a: ~}", "a.b=1"), "a:\n  b: 1\n");
+  EXPECT_EQ(set("{a: none}", "a.b=1"), "a:\n  b: 1\n");
   EXPECT_EQ(set("{a: 1}", "a=x=y"), "a: x=y\n");
 }
 

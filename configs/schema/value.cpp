@@ -2,14 +2,28 @@
 #include "configs/schema/value.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "configs/schema/utf8.h"
 
 namespace kvsim::config {
 namespace {
 
 constexpr std::size_t kNoteColumn = 36;
+
+/// Files may hold anything; a terminal is not told to obey it.
+std::string printable(std::string_view text) {
+  std::string shown;
+  for (std::optional<std::size_t> bad = find_non_text(text); bad; bad = find_non_text(text)) {
+    shown += text.substr(0, *bad);
+    shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[*bad]));
+    text.remove_prefix(*bad + 1);
+  }
+  return shown + std::string(text);
+}
 
 bool is_flat_list(const Value& value) {
   return value.is_list() && std::ranges::all_of(value.items, &Value::is_scalar);
@@ -117,8 +131,8 @@ Value map_value(const SourceLocation& where) {
 
 std::string in_quotes(std::string_view text) {
   constexpr std::size_t kLongest = 60;
-  return text.size() <= kLongest ? fmt::format("'{}'", text)
-                                 : fmt::format("'{}...'", text.substr(0, kLongest));
+  return text.size() <= kLongest ? fmt::format("'{}'", printable(text))
+                                 : fmt::format("'{}...'", printable(text.substr(0, kLongest)));
 }
 
 std::string describe(const Value& value) {

@@ -16,6 +16,7 @@ constexpr int kPicosecondPower = 12;
 constexpr Picoseconds kLatest = Picoseconds(1'000'000'000'000) * 86'400;
 constexpr Bytes kMost = 16_GiB;
 constexpr std::string_view kHeader = "time,bytes";
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // some spreadsheets begin with it
 constexpr std::string_view kBlanks = " \t\r";
 
 std::string_view trimmed(std::string_view text) {
@@ -59,7 +60,10 @@ Parsed<SeriesItem> parse_series_item(std::string_view text) {
       to_integer(time.value->number, {.factor = 1, .power10 = kPicosecondPower}, Rounding::nearest, "ps");
   const Parsed<std::int64_t> count =
       to_integer(bytes.value->number, {.factor = 1, .power10 = 0}, Rounding::exact, "B");
-  if (!at.value || Picoseconds(*at.value) > kLatest) {
+  if (!at.value) {
+    return no(fmt::format("has a time that {}", at.reason));
+  }
+  if (Picoseconds(*at.value) > kLatest) {
     return refused<SeriesItem>("has a time beyond a day");
   }
   if (!count.value || Bytes(*count.value) < 1_B || Bytes(*count.value) > kMost) {
@@ -91,6 +95,9 @@ Value series_items(const SourceText& csv, const std::string& path, Diagnostics& 
   list.where = {.file = csv.name, .line = 1, .column = 1};
   std::optional<SeriesItem> before;
   std::string_view rest = csv.text;
+  if (rest.starts_with(kByteOrderMark)) {
+    rest.remove_prefix(kByteOrderMark.size());
+  }
   for (int line = 1; !rest.empty(); ++line) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
     const std::string_view text = trimmed(rest.substr(0, end));

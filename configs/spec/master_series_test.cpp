@@ -39,7 +39,7 @@ TEST_F(MasterSeriesTest, ItemsAreSecondsAndBytes) {
 }
 
 TEST_F(MasterSeriesTest, AFileIsReadAndARunThatIsRestoredNeedsItNoMore) {
-  write("a.csv", "time,bytes\n# captured\n0,1500\r\n\n0.5,64\n0.5,900");
+  write("a.csv", "\xEF\xBB\xBFtime,bytes\n# captured\n0,1500\r\n\n0.5,64\n0.5,900");
   const RunSpec spec = load(scenario(", repeat: 1 s"));
   const SeriesSpec& series = *spec.device.masters.at(0).master.series;
   EXPECT_EQ(series.items, (std::vector<SeriesItem>{{0_ps, 1500_B}, {500_ms, 64_B}, {500_ms, 900_B}}));
@@ -60,7 +60,8 @@ TEST_F(MasterSeriesTest, TheFirstBadLineIsToldWithItsPlace) {
   EXPECT_THAT(refused("0,0\n"), HasSubstr("has bytes out of range; allowed is 1 to 16 GiB"));
   EXPECT_THAT(refused("0,1.5\n"), HasSubstr("has bytes out of range"));
   EXPECT_THAT(refused("0,99999999999999999999\n"), HasSubstr("a.csv:1:1: "));
-  EXPECT_THAT(refused("1e30,5\n"), HasSubstr("has a time beyond a day"));
+  EXPECT_THAT(refused("86401,5\n"), HasSubstr("has a time beyond a day"));
+  EXPECT_THAT(refused("\x1b[31m\x07,5\n"), HasSubstr("'\\x1b[31m\\x07,5' has a time"));
   EXPECT_THAT(refused("1,5\n0.9,5\n"),
               HasSubstr("a.csv:2:1: " + key + "0.9 s comes before the item above it, 1 s"));
   EXPECT_THAT(refused("# nothing\n"), HasSubstr("main.yaml:4:31: " + key + "has no transfers"));

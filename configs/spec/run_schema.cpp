@@ -5,12 +5,12 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "configs/error/error.h"
 #include "configs/spec/kv_tier_schema.h"
 #include "configs/spec/memory_schema.h"
 #include "configs/spec/schemas.h"
+#include "configs/spec/soak_rules.h"
 #include "configs/spec/tensors.h"
 
 namespace kvsim::config {
@@ -95,22 +95,7 @@ void check_swap(const RunSpec& run, const Place& place) {
   }
 }
 
-void check_rules(const RunSpec& run, const Place& place) {
-  for (std::size_t i = 0; run.soak && run.device.thermal && i < run.soak->rules.size(); ++i) {
-    std::vector<std::string> known;
-    for (const SensorSpec& sensor : run.device.thermal->sensors) {
-      known.push_back(sensor.name);
-    }
-    if (const std::string& sensor = run.soak->rules[i].sensor;
-        std::ranges::find(known, sensor) == known.end()) {
-      place.error(fmt::format("soak.rules.{}.sensor", i),
-                  fmt::format("there is no sensor '{}'; there is {}", sensor, fmt::join(known, ", ")));
-    }
-  }
-}
-
 void check_run(const RunSpec& run, const Place& place) {
-  check_rules(run, place);
   check_memory(run, place);
   check_local(run, place);
   check_experts(run, place);
@@ -150,6 +135,7 @@ void check_run(const RunSpec& run, const Place& place) {
   if (place.errors().count() == before) {
     check_kv_tiers(run, place);
   }
+  check_rules(run, place);
 }
 
 }  // namespace

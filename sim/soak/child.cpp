@@ -9,6 +9,7 @@
 #include <memory>
 #include <poll.h>
 #include <stdexcept>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -66,6 +67,7 @@ class Children::Child {
     }
     if (pid_ == 0) {
       close(ends[0]);
+      prctl(PR_SET_PDEATHSIG, SIGKILL);  // also when this process is killed
       tell(ends[1], outcome_of(work));
       _exit(0);
     }

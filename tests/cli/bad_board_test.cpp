@@ -41,6 +41,20 @@ const Bad kBad[] = {
     {"description: none",
      "soak: {duration: 1 s, rules: [{sensor: gpu, above: 60 C, below: 50 C, pause: true}]}",
      "main.yaml:5:40: soak.rules.0.sensor: there is no sensor 'gpu'; there is soc_thermal"},
+    {"description: none",
+     "soak: {duration: 1 s, rules: [{sensor: soc_thermal, above: 60 C, below: 50 C, set: nonsense}]}",
+     "main.yaml:5:84: soak.rules.0.set: 'nonsense' changes nothing of engine, nor workload.threads"},
+    {"description: none",
+     "soak: {duration: 1 s, rules: [{sensor: soc_thermal, above: 60 C, below: 50 C, set: "
+     "workload.prompt=5}]}",
+     "main.yaml:5:84: soak.rules.0.set: 'workload.prompt=5' changes nothing of engine"},
+    {"description: none",
+     "soak: {duration: 1 s, rules: [{sensor: soc_thermal, above: 60 C, below: 50 C, set: "
+     "workload.threads=99}]}",
+     "main.yaml:5:84: soak.rules.0.set: 'workload.threads=99': workload.threads: 99 threads on the 8 cores"},
+    {"description: none",
+     "soak: {duration: 1 s, rules: [{sensor: soc_thermal, above: 60 C, below: 50 C, set: engine.kv=bogus}]}",
+     "main.yaml:5:84: soak.rules.0.set: "},
 };
 
 TEST(BadBoardCli, IsToldOnceWithItsPlace) {
