@@ -31,7 +31,11 @@ class FabricCap {
   std::int64_t late(std::int64_t begins) {
     return acts() ? std::max<std::int64_t>(0, slots_.pass(begins) - hidden_) : 0;
   }
-  void forget_before(std::int64_t time) { slots_.forget_before(time); }
+  void forget_before(std::int64_t time) {
+    if (acts()) {
+      slots_.forget_before(time);
+    }
+  }
 
  private:
   std::int64_t time_;  ///< of a line
