@@ -56,8 +56,8 @@ class Table {
   void difference(const std::string& what, double expected, double got, double bound) {
     const bool good = std::abs(got - expected) <= bound;
     failed_ = failed_ || !good;
-    fmt::print("  {:<58} {:>9.3f} {:>9.3f}  {:>+6.2f} (bound {}){}\n", what, expected, got, got - expected,
-               bound, good ? "" : "   <-- OUTSIDE");
+    fmt::print("  {:<58} {:>9.3f} {:>9.3f}  {:>+6.2f} (bound {:.3g}){}\n", what, expected, got,
+               got - expected, bound, good ? "" : "   <-- OUTSIDE");
     std::fflush(stdout);
   }
   /// The same of a share in percent; `bound` is in points.

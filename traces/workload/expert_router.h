@@ -9,7 +9,7 @@
 
 #include "configs/spec/run_spec.h"
 #include "configs/units/index.h"
-#include "traces/record/spread.h"
+#include "traces/workload/popularity.h"
 
 namespace kvsim::trace {
 
@@ -50,12 +50,11 @@ class ExpertRouter {
     std::vector<std::int64_t> chosen;   ///< by the token at `last`
     std::optional<std::uint32_t> last;
   };
-  [[nodiscard]] std::int64_t draw(const LayerState& state, SplitMix64& draws) const;
 
   std::size_t used_;
   double reuse_;
   std::uint64_t seed_;
-  std::vector<double> cumulative_;  ///< popularity up to each rank
+  Popularity popularity_;
   std::vector<LayerState> layers_;
 };
 

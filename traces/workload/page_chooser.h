@@ -11,7 +11,7 @@
 
 #include "configs/spec/run_spec.h"
 #include "traces/attention/page_source.h"
-#include "traces/record/spread.h"
+#include "traces/workload/popularity.h"
 
 namespace kvsim::trace {
 
@@ -21,7 +21,8 @@ namespace kvsim::trace {
 /// head and position alone; where the token before was not the last asked for, nothing is kept.
 class PageChooser final : public PageSource {
  public:
-  PageChooser(const config::PageUse& use, std::uint64_t seed) : use_(use), seed_(seed) {}
+  PageChooser(const config::PageUse& use, std::uint64_t seed)
+      : reuse_(use.reuse), seed_(seed), popularity_(use.popularity) {}
 
   [[nodiscard]] std::span<const std::uint32_t> choose(const PageQuery& of) override;
 
@@ -32,11 +33,10 @@ class PageChooser final : public PageSource {
     std::optional<std::uint32_t> last;
   };
   void rank_pages(HeadState& state, const PageQuery& of) const;
-  [[nodiscard]] std::uint32_t draw(const HeadState& state, SplitMix64& draws) const;
 
-  config::PageUse use_;
+  double reuse_;
   std::uint64_t seed_;
-  std::vector<double> cumulative_;                                      ///< popularity up to each rank
+  Popularity popularity_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, HeadState> heads_;  ///< by layer and head
 };
 
